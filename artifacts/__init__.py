@@ -1,0 +1,1 @@
+"""What is kept: results on disk that are whole, checked and never overwritten."""

@@ -1,0 +1,1 @@
+"""The kinds of artifact, one file each: plain arrays, text and JSON with a format number."""

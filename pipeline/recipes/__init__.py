@@ -1,0 +1,1 @@
+"""Recipes: experiment files that name one method per stage, kept as package data."""

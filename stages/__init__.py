@@ -1,0 +1,1 @@
+"""What is computed: one folder a stage; stages meet through artifact kinds, never through each other."""

@@ -1,0 +1,130 @@
+"""What a stage method is, and what it may ask of the place it runs in.
+
+A method computes; it never decides where results live, whether to run, or how to be atomic.
+"""
+
+import hashlib
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints
+
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.base import Artifact
+
+T = TypeVar("T")
+AUTO = "auto"
+
+
+def setting(default: Any, help: str, *, choices: Iterable[Any] = (), low: float | None = None, high: float | None = None) -> Any:
+    """A field of a Config: its default, what it means, and which values it takes."""
+    return field(default=default, metadata={"help": help, "choices": tuple(choices), "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Config:
+    """A method's settings: frozen, checked, and the only home of their defaults."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for each in fields(self):
+            object.__setattr__(self, each.name, _checked(each.name, getattr(self, each.name), hints[each.name], each.metadata))
+
+
+def _checked(name: str, value: Any, hint: Any, rule: Mapping[str, Any]) -> Any:
+    """The value, a whole number made a float where one is wanted; or one sentence on what is wrong with it."""
+    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if rule.get("choices"):
+        if value not in rule["choices"]:
+            raise InputError(f"{name} = {value!r}: must be one of {', '.join(map(repr, rule['choices']))}")
+        return value
+    if AUTO == value and str in kinds:
+        return value
+    numeric = [kind for kind in kinds if kind in (int, float)]
+    if numeric:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or (float not in numeric and isinstance(value, float)):
+            raise InputError(f"{name} = {value!r}: must be {'a number' if float in numeric else 'a whole number'}{_or_auto(kinds)}")
+        low, high = rule.get("low"), rule.get("high")
+        if value != value or (low is not None and value < low) or (high is not None and value > high):
+            between = f"between {low} and {high}" if low is not None and high is not None else f"at least {low}"
+            raise InputError(f"{name} = {value!r}: must be {between}{_or_auto(kinds)}")
+        return float(value) if int not in numeric else value
+    if not isinstance(value, kinds[0] if isinstance(kinds[0], type) else object):
+        raise InputError(f"{name} = {value!r}: must be {'true or false' if kinds[0] is bool else 'text'}")
+    return value
+
+
+def _or_auto(kinds: tuple[Any, ...]) -> str:
+    return f", or {AUTO!r}" if str in kinds else ""
+
+
+class Progress(Protocol):
+    """Tells a person how far a long step is."""
+
+    def advance(self, amount: int = 1) -> None:
+        """So much more is done."""
+
+
+class Work(Protocol):
+    """The place a method runs in."""
+
+    folder: Path  # where the artifact is being made; files written here under their final names are kept
+    threads: int
+
+    def rng(self, name: str) -> np.random.Generator:
+        """A source of random numbers of its own for every name, the same in every run of the same recipe."""
+
+    def progress(self, what: str, total: int, unit: str) -> "ProgressContext":
+        """A progress bar, as a context."""
+
+    def say(self, sentence: str) -> None:
+        """One line for the person at the terminal."""
+
+    def once(self, name: str, compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """A piece of work that survives a crash: computed at most once, then read back from its checkpoint."""
+
+
+class ProgressContext(Protocol):
+    """A progress bar while it is open."""
+
+    def __enter__(self) -> Progress: ...
+    def __exit__(self, *error: object) -> None: ...
+
+
+C = TypeVar("C", bound=Config)
+
+
+class Method(ABC, Generic[C]):
+    """One way of doing a stage. `version` is raised by hand whenever the same settings would give another result."""
+
+    stage: ClassVar[str]
+    name: ClassVar[str]
+    version: ClassVar[int]
+    config: ClassVar[type[Config]]
+    needs: ClassVar[tuple[str, ...]]  # the stages whose artifacts `run` is given
+    gives: ClassVar[type[Artifact]]
+
+    @classmethod
+    def inputs_of(cls, config: C) -> tuple[str, ...]:
+        """The stages this method needs under these settings; a method may need less than `needs`."""
+        return cls.needs
+
+    @abstractmethod
+    def run(self, inputs: dict[str, Any], config: C, work: Work) -> Artifact:
+        """Compute the artifact."""
+
+
+def seeded(seed: int, name: str) -> np.random.Generator:
+    """A generator that depends on the seed and the name alone."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+
+def batches(n: int, size: int) -> Iterator[tuple[int, int]]:
+    """0..n cut into (start, stop) of at most `size`."""
+    return ((start, min(start + size, n)) for start in range(0, n, size))

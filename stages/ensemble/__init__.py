@@ -1,0 +1,1 @@
+"""Several models' label scores made one."""

@@ -1,0 +1,1 @@
+"""Text to TF-IDF rows of unit length."""

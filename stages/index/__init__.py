@@ -1,0 +1,1 @@
+"""Label embeddings, and the balanced clusters they fall into."""

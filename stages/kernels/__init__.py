@@ -1,0 +1,1 @@
+"""The tight loops: arrays in, arrays out; no files and no settings here."""

@@ -1,0 +1,1 @@
+"""Matchers: which clusters may hold a document's labels."""

@@ -1,0 +1,1 @@
+"""Rankers: the order of the labels inside the clusters a matcher found."""
