@@ -1,7 +1,9 @@
 """Arrays and string tables on disk: .npy only, no pickle, headers checked against the file before anything is allocated."""
 
 import io
+import mmap
 import os
+import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +18,13 @@ from xbert.artifacts.errors import ArtifactError
 
 Array = NDArray[Any]
 _MAX_HEADER = 10_000
+_MAP_NORESERVE = 0x4000  # Linux; Python names it from 3.12 on
 
 
 def save_array(path: Path, array: Array) -> None:
     """Write an array and wait for the disk. An array that already lives in that file is left alone."""
-    if isinstance(array, np.memmap) and array.filename is not None and Path(array.filename) == path.resolve():
+    home = _home(array)
+    if home is not None and home.path == path and home.content == array.nbytes:
         return
     with path.open("wb") as stream:
         npy.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
@@ -50,7 +54,37 @@ def load_array(path: Path, dtype: DTypeLike, ndim: int = 1) -> Array:
         raise ArtifactError(f"{path} has {size} bytes where its header promises {start + count * wanted.itemsize}")
     if count == 0:
         return np.empty(shape, wanted)
-    return np.memmap(path, wanted, "r", start, shape)
+    return np.frombuffer(_map(path, size, count * wanted.itemsize), wanted, count, start).reshape(shape)
+
+
+class _Mapping(mmap.mmap):
+    """A mapped file that remembers which one it is."""
+
+    path: Path
+    content: int
+
+
+def _map(path: Path, size: int, content: int) -> _Mapping:
+    """Map a file so that it cannot be changed through the mapping.
+
+    Private and writable rather than read-only: numba compiles a kernel anew for read-only arrays. Without a reservation,
+    so that a file larger than memory can be mapped.
+    """
+    with path.open("rb") as stream:
+        flags = mmap.MAP_PRIVATE | (_MAP_NORESERVE if sys.platform == "linux" else 0)
+        mapping = _Mapping(stream.fileno(), size, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    mapping.path, mapping.content = path, content
+    return mapping
+
+
+def _home(array: Array) -> _Mapping | None:
+    """The mapped file an array is a view of."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, _Mapping) else None
 
 
 def _read_header(stream: io.BufferedReader) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

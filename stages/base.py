@@ -6,7 +6,7 @@ A method computes; it never decides where results live, whether to run, or how t
 import hashlib
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints
@@ -21,9 +21,21 @@ T = TypeVar("T")
 AUTO = "auto"
 
 
-def setting(default: Any, help: str, *, choices: Iterable[Any] = (), low: float | None = None, high: float | None = None) -> Any:
-    """A field of a Config: its default, what it means, and which values it takes."""
-    return field(default=default, metadata={"help": help, "choices": tuple(choices), "low": low, "high": high})
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: Iterable[Any] = (),
+    low: float | None = None,
+    high: float | None = None,
+    path: bool = False,
+) -> Any:
+    """A field of a Config: its default, what it means, and which values it takes.
+
+    A `path` is the user's file: relative to the experiment file, and known to a recipe by its content, not its name.
+    """
+    rule = {"help": help, "choices": tuple(choices), "low": low, "high": high, "path": path}
+    return field(default=default, metadata=rule)
 
 
 @dataclass(frozen=True)
@@ -85,8 +97,11 @@ class Work(Protocol):
     def say(self, sentence: str) -> None:
         """One line for the person at the terminal."""
 
-    def once(self, name: str, compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-        """A piece of work that survives a crash: computed at most once, then read back from its checkpoint."""
+    def recall(self, name: str) -> dict[str, Array] | None:
+        """A piece of work that an interrupted run of the same recipe had finished and kept, or None."""
+
+    def keep(self, name: str, piece: dict[str, Array]) -> None:
+        """Keep a finished piece of work, durably, until the artifact is whole: an interrupted run goes on from it."""
 
 
 class ProgressContext(Protocol):
@@ -110,9 +125,13 @@ class Method(ABC, Generic[C]):
     gives: ClassVar[type[Artifact]]
 
     @classmethod
-    def inputs_of(cls, config: C) -> tuple[str, ...]:
-        """The stages this method needs under these settings; a method may need less than `needs`."""
-        return cls.needs
+    def check(cls, config: C, others: Mapping[str, Config]) -> None:
+        """Refuse settings that do not go with those of the model's other stages, before anything runs."""
+
+    @classmethod
+    def reads(cls, config: C) -> dict[str, Path]:
+        """The user's files this method reads under these settings, by a name of their own."""
+        return {}
 
     @abstractmethod
     def run(self, inputs: dict[str, Any], config: C, work: Work) -> Artifact:

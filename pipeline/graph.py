@@ -1,0 +1,83 @@
+"""From an experiment to a graph: which artifact is made of which, each known by its recipe."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from xbert.artifacts.fingerprint import FileDigests, Recipe
+from xbert.pipeline.config import Choice, Experiment
+from xbert.pipeline.registry import MODEL_STAGES
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One artifact to be: how it is made, of what, and therefore its recipe."""
+
+    name: str  # as shown: "index", or "model/index" where models differ
+    choice: Choice
+    inputs: dict[str, "Node"]
+    recipe: Recipe
+
+    @property
+    def stage(self) -> str:
+        """The stage that makes it."""
+        return self.choice.method.stage
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """All nodes in an order in which they can be made, each artifact once; and the nodes of every model."""
+
+    nodes: list[Node]
+    models: dict[str, dict[str, Node]]  # model -> stage -> node
+    ensemble: Node | None
+
+    def upto(self, stages: Iterable[str]) -> list[Node]:
+        """The nodes of those stages and all they are made of, in order."""
+        wanted: set[int] = set()
+        waiting = [node for node in self.nodes if node.stage in set(stages)]
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in wanted:
+                wanted.add(id(node))
+                waiting.extend(node.inputs.values())
+        return [node for node in self.nodes if id(node) in wanted]
+
+
+def build(experiment: Experiment, digests: FileDigests) -> Graph:
+    """The graph of an experiment. Models that share a stage's recipe share its artifact."""
+    data = _node("data", experiment.shared["data"], {}, digests)
+    unique: dict[str, Node] = {data.recipe.fingerprint: data}
+    single = len(experiment.models) == 1
+    models: dict[str, dict[str, Node]] = {}
+    for model, choices in experiment.models.items():
+        made = {"data": data}
+        for stage in MODEL_STAGES:
+            choice = choices[stage]
+            inputs = {need: made[need] for need in choice.method.needs}
+            node = _node(stage if single or stage == "features" else f"{model}/{stage}", choice, inputs, digests)
+            made[stage] = unique.setdefault(node.recipe.fingerprint, node)
+        models[model] = {stage: made[stage] for stage in MODEL_STAGES}
+    nodes = list(unique.values())
+    ensemble = None
+    if not single:
+        ranks = {f"{model}/rank": made["rank"] for model, made in models.items()}
+        ensemble = _node("ensemble", experiment.shared["ensemble"], {"data": data, **ranks}, digests)
+        nodes.append(ensemble)
+    parts = {f"{m}/{stage}": made[stage] for m, made in models.items() for stage in ("index", "match", "rank")}
+    measured = {"data": data, **parts, **({"ensemble": ensemble} if ensemble else {})}
+    nodes.append(_node("evaluate", experiment.shared["evaluate"], measured, digests))
+    nodes.sort(key=lambda node: _ORDER[node.stage])
+    return Graph(nodes, models, ensemble)
+
+
+_ORDER = {stage: i for i, stage in enumerate(("data", *MODEL_STAGES, "ensemble", "evaluate"))}
+
+
+def _node(name: str, choice: Choice, inputs: dict[str, Node], digests: FileDigests) -> Node:
+    method, config = choice.method, choice.config
+    paths = {each.name for each in fields(config) if each.metadata.get("path")}
+    settings: dict[str, Any] = {key: value for key, value in asdict(config).items() if key not in paths}
+    made_of = {key: node.recipe.fingerprint for key, node in inputs.items()}
+    made_of |= {key: f"sha256:{digests.of(path)}" for key, path in method.reads(config).items()}
+    return Node(name, choice, inputs, Recipe(method.stage, method.name, method.version, settings, made_of))

@@ -1,0 +1,121 @@
+"""Runs what is out of date, in order, and says why."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.atomic import storage_errors, write_text
+from xbert.artifacts.errors import StorageError
+from xbert.artifacts.fingerprint import FileDigests
+from xbert.artifacts.kinds.base import Artifact
+from xbert.artifacts.store import Pieces, Store, open_artifact
+from xbert.pipeline import pointer
+from xbert.pipeline.config import Experiment
+from xbert.pipeline.console import Bar, Console, duration
+from xbert.pipeline.graph import Graph, Node, build
+from xbert.stages.base import seeded
+
+
+@dataclass(frozen=True)
+class LocalWork:
+    """The place a method runs in: a partial folder of this machine."""
+
+    folder: Path
+    threads: int
+    seed: int
+    pieces: Pieces
+    console: Console
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Random numbers that depend on the method's seed and the name alone."""
+        return seeded(self.seed, name)
+
+    def progress(self, what: str, total: int, unit: str) -> Bar:
+        """A progress bar."""
+        return self.console.progress(what, total, unit)
+
+    def say(self, sentence: str) -> None:
+        """One line, indented under its stage."""
+        self.console.say(f"  {sentence}")
+
+    def recall(self, name: str) -> dict[str, Array] | None:
+        """A piece kept by an interrupted run."""
+        return self.pieces.recall(name)
+
+    def keep(self, name: str, piece: dict[str, Array]) -> None:
+        """Keep a piece."""
+        self.pieces.keep(name, piece)
+
+
+class Runner:
+    """Brings the artifacts of an experiment up to date."""
+
+    def __init__(self, experiment: Experiment, console: Console) -> None:
+        self.experiment, self.console = experiment, console
+        self.store = Store(experiment.folder)
+        digests = FileDigests(experiment.folder / ".digests.json")
+        self.graph: Graph = build(experiment, digests)
+        self._digests = digests
+        self._loaded: dict[str, Any] = {}
+
+    def run(self, stages: Iterable[str], force: bool = False, dry_run: bool = False) -> list[str]:
+        """Make what is missing for those stages; with `force`, those stages themselves anew. Returns what was (to be) made."""
+        asked = set(stages)
+        made: list[str] = []
+        changed: set[int] = set()  # nodes whose inputs will be made in this run
+        for node in self.graph.upto(asked):
+            again = force and node.stage in asked
+            if self.store.has(node.recipe) and not again:
+                self.console.say(f"{node.name}: up to date")
+                continue
+            why = "forced" if again and self.store.has(node.recipe) else self.store.why_not(node.recipe)
+            if dry_run:
+                self.console.say(f"{node.name}: would run ({why})")
+            else:
+                self.console.say(f"{node.name}: running ({why})")
+                self._make(node, again)
+            changed.add(id(node))
+            made.append(node.name)
+        if not dry_run:
+            self._point()
+        return made
+
+    def _make(self, node: Node, force: bool) -> None:
+        with storage_errors(self.experiment.folder):
+            self.experiment.folder.mkdir(parents=True, exist_ok=True)
+            self._digests.save()
+        method = node.choice.method()
+
+        def compute(partial: Path, pieces: Pieces) -> Artifact:
+            inputs = {key: self.artifact(each) for key, each in node.inputs.items()}
+            seed = getattr(node.choice.config, "seed", 0)
+            work = LocalWork(partial, self.experiment.threads, seed, pieces, self.console)
+            return method.run(inputs, node.choice.config, work)
+
+        self.store.make(node.recipe, method.gives, compute, force)
+        self._loaded.pop(node.recipe.fingerprint, None)
+        note = self.store.journal().get(f"{node.recipe.stage}/{node.recipe.name}", {})
+        facts = ", ".join(f"{key} {_plain(value)}" for key, value in self.artifact(node).summary().items())
+        self.console.say(f"{node.name}: done in {duration(note.get('seconds', 0))} ({facts})")
+
+    def artifact(self, node: Node) -> Any:
+        """The node's artifact, opened once."""
+        key = node.recipe.fingerprint
+        if key not in self._loaded:
+            self._loaded[key] = self.store.load(node.recipe, node.choice.method.gives)
+        return self._loaded[key]
+
+    def _point(self) -> None:
+        """Once every model is whole, say in the run folder which artifacts make it up."""
+        needed = [node for made in self.graph.models.values() for node in made.values()]
+        needed += [self.graph.ensemble] if self.graph.ensemble else []
+        if all(self.store.has(node.recipe) for node in needed):
+            pointer.write(self.experiment.folder, self.graph, self.store)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, (int, float)) else " ".join(map(str, value)) if isinstance(value, list) else str(value)

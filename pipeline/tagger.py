@@ -1,0 +1,151 @@
+"""Labels for new text: the finished model of a run, opened by mapping its files."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from xbert.artifacts.errors import InputError, StaleError
+from xbert.artifacts.kinds.dataset import Labels
+from xbert.artifacts.kinds.ensemble import Ensemble
+from xbert.artifacts.kinds.features import Features
+from xbert.artifacts.kinds.linear_matcher import LinearMatcher
+from xbert.artifacts.kinds.linear_ranker import LinearRanker
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.manifest import Manifest
+from xbert.artifacts.sparse import Sparse
+from xbert.artifacts.store import open_artifact
+from xbert.pipeline import pointer
+from xbert.stages.ensemble.combine import combine
+from xbert.stages.features.vectorizer import Vectorizer
+from xbert.stages.match.linear import search
+from xbert.stages.rank.linear import rank
+
+NO_KNOWN_WORD = "no known word: the most frequent labels, with their share of the training documents"
+
+
+class Tag(NamedTuple):
+    """A label for a document. The score orders labels; it is not a calibrated probability."""
+
+    id: str
+    text: str
+    score: float
+
+
+class Tags(list[Tag]):
+    """The labels of one document, best first; `note` says what a reader should know of them, if anything."""
+
+    note: str | None = None
+
+
+class Model(NamedTuple):
+    """One model's parts."""
+
+    features: Features
+    matcher: LinearMatcher
+    ranker: LinearRanker
+
+    def scores(self, X: Sparse, threads: int) -> Scores:
+        """Labels for rows of features."""
+        clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
+        one = self.ranker
+        return rank(X, clusters, one.weights, one.prior, one.post_processor, one.top, threads)
+
+
+class Tagger:
+    """Tags text with a finished run.
+
+    >>> tagger = Tagger.load("runs/demo")                                        # doctest: +SKIP
+    >>> tagger.predict(["a large animal that eats grass"], k=3)[0][0].text       # doctest: +SKIP
+    'herbivore'
+    """
+
+    def __init__(self, labels: Labels, models: list[Model], ensemble: Ensemble | None) -> None:
+        self.labels, self._models, self._ensemble = labels, models, ensemble
+        self._vectorizers = {
+            id(model.features): Vectorizer(model.features) for model in models if model.features.vocabulary is not None
+        }
+
+    @classmethod
+    def load(cls, run: str | Path) -> Self:
+        """Open a run folder, or the run of an experiment file; files are mapped, not read."""
+        path = Path(run)
+        folder, found = (path, pointer.read(path)) if path.is_dir() else _of_experiment(path)
+        opened: dict[str, Any] = {}
+
+        def load(place: str, kind: Any) -> Any:
+            if place not in opened:
+                opened[place] = open_artifact(folder / place, kind)
+            return opened[place]
+
+        models = [
+            Model(load(m["features"], Features), load(m["match"], LinearMatcher), load(m["rank"], LinearRanker))
+            for m in found.models.values()
+        ]
+        Manifest.read(folder / found.data)
+        return cls(Labels.load(folder / found.data), models, load(found.ensemble, Ensemble) if found.ensemble else None)
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether documents are texts; a model of given features takes rows of features."""
+        return len(self._vectorizers) > 0
+
+    @property
+    def n_terms(self) -> int:
+        """Number of features a row has."""
+        return self._models[0].features.n_terms
+
+    def predict(self, texts: Iterable[str], k: int = 5, threads: int = 1) -> list[Tags]:
+        """The k best labels of each text."""
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        for text in texts:
+            if not isinstance(text, str):
+                raise InputError(f"a text must be a string, not {type(text).__name__}")
+        if not self.takes_text:
+            raise InputError("this model was trained on given features, not on text: use predict_rows")
+        rows = {key: vectorizer.transform(texts, threads) for key, vectorizer in self._vectorizers.items()}
+        return self._tags([rows[id(model.features)] for model in self._models], k, threads)
+
+    def predict_rows(self, X: Sparse, k: int = 5, threads: int = 1) -> list[Tags]:
+        """The k best labels of each row of features, for models of given features."""
+        if X.n_cols != self.n_terms:
+            raise InputError(f"the rows have {X.n_cols} features, the model {self.n_terms}: they come from other data")
+        return self._tags([X] * len(self._models), k, threads)
+
+    def _tags(self, rows: Sequence[Sparse], k: int, threads: int) -> list[Tags]:
+        if k < 1:
+            raise InputError(f"k = {k}: must be at least 1")
+        members = [model.scores(X, threads) for model, X in zip(self._models, rows, strict=True)]
+        if self._ensemble is None:
+            scores = members[0]
+        else:
+            scores = combine(members, self._ensemble.combine, self._ensemble.weights, max(k, 1))
+        wordless = np.logical_and.reduce([X.row_lengths() == 0 for X in rows])
+        found, values = scores.top(k)
+        return [self._one(found[i], values[i], bool(wordless[i])) for i in range(len(found))]
+
+    def _one(self, targets: Any, values: Any, wordless: bool) -> Tags:
+        names = self.labels
+        tags = Tags(
+            Tag(names.ids[int(target)], names.texts[int(target)], float(value))
+            for target, value in zip(targets, values, strict=True)
+            if target >= 0
+        )
+        tags.note = NO_KNOWN_WORD if wordless else None
+        return tags
+
+
+def _of_experiment(path: Path) -> tuple[Path, pointer.Pointer]:
+    """The run folder of an experiment file, refusing a model that no longer fits its settings."""
+    from xbert.pipeline.config import read
+    from xbert.pipeline.console import Console
+    from xbert.pipeline.runner import Runner
+
+    runner = Runner(read(path), Console(quiet=True))
+    needed = {node.name: node for made in runner.graph.models.values() for node in made.values()}
+    needed |= {"ensemble": runner.graph.ensemble} if runner.graph.ensemble else {}
+    for name, node in needed.items():
+        if not runner.store.has(node.recipe):
+            raise StaleError(f"{name} is not up to date ({runner.store.why_not(node.recipe)}): run `xbert run {path}`")
+    return runner.experiment.folder, pointer.of(runner.graph, runner.store)

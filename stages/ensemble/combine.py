@@ -1,0 +1,65 @@
+"""Several score lists per document made one. A label that a model did not list has score 0, or last place, with it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.sparse import Sparse
+
+AVERAGE, WEIGHTED, RANK_AVERAGE, ROUND_ROBIN = "average", "weighted", "rank-average", "round-robin"
+WAYS = (AVERAGE, WEIGHTED, RANK_AVERAGE, ROUND_ROBIN)
+
+
+def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: int) -> Scores:
+    """The `top` best labels of each document by the members together.
+
+    average, weighted     the mean of the scores, equal weights for `average`
+    rank-average          the mean of 1 - place/longest, so that members with other scales of score count alike
+    round-robin           the members' first labels in turn, then their second ones, each label once
+
+    >>> a = Scores.of_top(np.array([[0, 1]]), np.array([[0.9, 0.2]]), 3)
+    >>> b = Scores.of_top(np.array([[2, 1]]), np.array([[0.6, 0.5]]), 3)
+    >>> combine([a, b], "average", [1, 1], 3).top(3)[0].tolist()
+    [[0, 1, 2]]
+    """
+    documents, labels, values = _entries(members, way, weights)
+    keys = documents * members[0].n_targets + labels
+    unique, inverse = np.unique(keys, return_inverse=True)
+    if way == ROUND_ROBIN:
+        total = np.zeros(len(unique))
+        np.maximum.at(total, inverse, values)
+    else:
+        total = np.bincount(inverse, weights=values, minlength=len(unique))
+    return _sorted_top(unique, np.clip(total, 0, 1), members[0], top)
+
+
+def _entries(members: Sequence[Scores], way: str, weights: Sequence[float]) -> tuple[Array, Array, Array]:
+    """(document, label, contribution) of every member's every entry."""
+    shares = np.asarray(weights, float) / sum(weights) if way == WEIGHTED else np.full(len(members), 1 / len(members))
+    longest = max(int(member.S.row_lengths().max(initial=1)) for member in members)
+    documents, labels, values = [], [], []
+    for number, (member, share) in enumerate(zip(members, shares, strict=True)):
+        lengths = member.S.row_lengths()
+        place = np.arange(member.S.nnz) - np.repeat(member.S.indptr[:-1], lengths)
+        documents.append(np.repeat(np.arange(member.n_docs, dtype=np.int64), lengths))
+        labels.append(member.S.indices)
+        if way == ROUND_ROBIN:
+            values.append(1 - (place * len(members) + number) / (longest * len(members)))
+        elif way == RANK_AVERAGE:
+            values.append((1 - place / longest) * share)
+        else:
+            values.append(member.S.values() * share)
+    return np.concatenate(documents), np.concatenate(labels), np.concatenate(values)
+
+
+def _sorted_top(keys: Array, totals: Array, like: Scores, top: int) -> Scores:
+    documents, labels = np.divmod(keys, like.n_targets)
+    order = np.lexsort((labels, -totals, documents))
+    documents, labels, totals = documents[order], labels[order], totals[order]
+    starts = np.searchsorted(documents, np.arange(like.n_docs + 1))
+    kept = np.arange(len(order)) - starts[documents] < top
+    indptr = np.r_[np.int64(0), np.cumsum(np.bincount(documents[kept], minlength=like.n_docs))]
+    S = Sparse(indptr, labels[kept].astype(np.int32), totals[kept].astype(np.float32), like.n_targets)
+    return Scores(S)

@@ -1,0 +1,89 @@
+"""The ensemble stage (X-BERT, sections 3.4 and 5.3.2): models of different embeddings and seeds, combined."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.dataset import Dataset
+from xbert.artifacts.kinds.ensemble import Ensemble
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.base import Config, Method, Work, setting
+from xbert.stages.ensemble.combine import AVERAGE, WAYS, WEIGHTED, combine
+from xbert.stages.metrics import ndcg
+
+_STEPS = (0.0, 0.5, 0.75, 1.25, 1.5, 2.0)
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class EnsembleConfig(Config):
+    """Settings of the ensemble."""
+
+    combine: str = setting(
+        AVERAGE,
+        "the mean score; weighted with weights learnt on the validation split; mean place; or first labels in turn",
+        choices=WAYS,
+    )
+    top: int = setting(50, "labels kept per document", low=1)
+
+
+class Combine(Method[EnsembleConfig]):
+    """Combines the label scores of all models; refuses models of other data."""
+
+    stage, name, version = "ensemble", "combine", 1
+    config = EnsembleConfig
+    needs = ("data", "*/rank")
+    gives = Ensemble
+
+    def run(self, inputs: dict[str, Any], config: EnsembleConfig, work: Work) -> Ensemble:
+        """Learn the weights on valid if asked to, then combine every held-out split."""
+        dataset: Dataset = inputs["data"]
+        rankers = {key.removesuffix("/rank"): value for key, value in inputs.items() if key.endswith("/rank")}
+        scores: dict[str, dict[str, Scores]] = {name: ranker.scores for name, ranker in rankers.items()}
+        for split in dataset.held_out:
+            check_same_data({name: each[split] for name, each in scores.items()}, dataset.splits[split].Y, split)
+        weights = [1.0] * len(rankers)
+        if config.combine == WEIGHTED:
+            if "valid" not in dataset.held_out:
+                raise InputError("ensemble.combine = 'weighted' learns on a validation split, and there is none: give data.valid")
+            weights = learn_weights([each["valid"] for each in scores.values()], dataset.splits["valid"].Y)
+            work.say("weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in zip(rankers, weights, strict=True)))
+        combined = {
+            split: combine([each[split] for each in scores.values()], config.combine, weights, config.top)
+            for split in dataset.held_out
+        }
+        return Ensemble(list(rankers), config.combine, weights, config.top, combined)
+
+
+def check_same_data(members: dict[str, Scores], Y: Sparse, split: str) -> None:
+    """Refuse scores that are not of these documents and labels."""
+    for name, scores in members.items():
+        if scores.n_targets != Y.n_cols:
+            raise InputError(f"scores of {name} have {scores.n_targets} labels, the dataset {Y.n_cols}: they come from other data")
+        if scores.n_docs != Y.n_rows:
+            raise InputError(f"scores of {name} have {scores.n_docs} documents, {split} {Y.n_rows}: they come from other data")
+
+
+def learn_weights(members: list[Scores], Y: Sparse) -> list[float]:
+    """Weights of sum 1 that give the best nDCG@5: from equal ones, one at a time made larger or smaller while it helps."""
+    weights = np.full(len(members), 1 / len(members))
+    best = ndcg(combine(members, WEIGHTED, weights.tolist(), 5), Y, 5)
+    for _ in range(_ROUNDS):
+        before = best
+        for i in range(len(members)):
+            for step in _STEPS:
+                trial = weights.copy()
+                trial[i] *= step
+                if trial.sum() == 0:
+                    continue
+                trial /= trial.sum()
+                value = ndcg(combine(members, WEIGHTED, trial.tolist(), 5), Y, 5)
+                if value > best:
+                    best, kept = value, trial
+                    weights = kept
+        if best <= before:
+            break
+    return [float(weight) for weight in weights]

@@ -1,0 +1,81 @@
+"""Label embeddings: a sparse unit vector per label, from its training documents, its own text, or both."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.dataset import Dataset
+from xbert.artifacts.kinds.features import Features
+from xbert.artifacts.sparse import Sparse
+
+PIFA, TEXT, BOTH = "pifa", "text", "pifa+text"
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Z, and which of its rows say what a label means; the others are placed afterwards."""
+
+    Z: Sparse  # labels x terms, unit rows
+    known: Array  # bool: the label has what its embedding is made of
+    guess: Sparse  # labels x terms: a stand-in for labels that are not known, from text or from related labels
+
+
+def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
+    """The label vectors of that name; labels without them get a stand-in from their text or their relatives."""
+    rows = label_text_rows(dataset, features)
+    pifa = _unit(sum_by_label(features.X["train"], dataset.train.Y))
+    if embedding == PIFA:
+        Z, known = pifa, pifa.row_lengths() > 0
+    elif rows is None:
+        raise InputError(
+            f"index.embedding = {embedding!r} needs label texts, and this dataset has none: "
+            "give a label file with texts (data.labels), or set index.embedding = 'pifa'"
+        )
+    elif embedding == TEXT:
+        Z, known = rows, rows.row_lengths() > 0
+    else:
+        Z, known = _side_by_side(pifa, rows), (pifa.row_lengths() > 0) | (rows.row_lengths() > 0)
+    guess = _stand_in(Z, known, rows if embedding == PIFA else pifa if embedding == TEXT else None, dataset)
+    return Embeddings(Z, known, guess)
+
+
+def label_text_rows(dataset: Dataset, features: Features) -> Sparse | None:
+    """TF-IDF of the labels' own text, in the documents' vocabulary; None where labels have no text."""
+    return features.label_rows if dataset.labels.have_text else None
+
+
+def sum_by_label(X: Sparse, Y: Sparse) -> Sparse:
+    """PIFA before scaling (X-BERT, section 3.2): the sum of the rows of a label's documents."""
+    return Sparse.of_scipy(Y.to_scipy().T.tocsr() @ X.to_scipy())
+
+
+def _unit(Z: Sparse) -> Sparse:
+    values = Z.values()
+    norms = np.sqrt(np.add.reduceat(np.append(values, 0).astype(np.float64) ** 2, Z.indptr[:-1]))
+    norms[Z.row_lengths() == 0] = 1
+    scale = np.repeat(1 / np.maximum(norms, np.finfo(np.float32).tiny), Z.row_lengths())
+    return Sparse(Z.indptr, Z.indices, (values * scale).astype(np.float32), Z.n_cols)
+
+
+def _side_by_side(left: Sparse, right: Sparse) -> Sparse:
+    """Both vectors one after the other, each of unit length, then scaled to unit length together."""
+    from scipy.sparse import hstack
+
+    return _unit(Sparse.of_scipy(hstack([left.to_scipy(), right.to_scipy()], format="csr")))
+
+
+def _stand_in(Z: Sparse, known: Array, other: Sparse | None, dataset: Dataset) -> Sparse:
+    """For the unknown labels: the other source's vector if it shares the terms, else the mean of parents and children."""
+    from scipy.sparse import csr_array, diags_array
+
+    missing = ~known
+    if other is not None and other.n_cols == Z.n_cols:
+        guess = diags_array(missing.astype(np.float32)) @ other.to_scipy()
+    else:
+        guess = csr_array(Z.shape, dtype=np.float32)
+    parents = dataset.labels.parents.to_scipy()
+    empty = missing & (np.diff(guess.tocsr().indptr) == 0)
+    relatives = diags_array(empty.astype(np.float32)) @ ((parents + parents.T) @ Z.to_scipy())
+    return _unit(Sparse.of_scipy(guess + relatives))

@@ -1,0 +1,156 @@
+"""The label index by recursive balanced 2-means: K clusters whose sizes differ by at most one, and the levels above them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.dataset import Dataset
+from xbert.artifacts.kinds.label_index import LabelIndex
+from xbert.artifacts.kinds.weights import MAX_CHILDREN
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.base import AUTO, Config, Method, Work, setting
+from xbert.stages.index import embeddings
+from xbert.stages.index.placement import place_unknown
+from xbert.stages.kernels import dual, kmeans
+
+
+@dataclass(frozen=True)
+class KMeansConfig(Config):
+    """Settings of the index."""
+
+    embedding: str = setting(
+        embeddings.PIFA,
+        "what a label's vector is made of: its training documents, its own text, or both",
+        choices=(embeddings.PIFA, embeddings.TEXT, embeddings.BOTH),
+    )
+    clusters: int | str = setting(AUTO, "number of label clusters K; 'auto' takes it from labels_per_cluster", low=2)
+    labels_per_cluster: int = setting(64, "about how many labels a cluster holds when clusters = 'auto'", low=1)
+    branching: int = setting(16, "about how many children a cluster of the upper levels has", low=2)
+    max_iterations: int = setting(20, "most rounds of one balanced 2-means split", low=1)
+    seed: int = setting(0, "another seed gives another clustering: for ensembles")
+
+
+@dataclass(frozen=True)
+class Node:
+    """Labels still to be split into `clusters` clusters, `larger` of which get one label more."""
+
+    members: Array
+    clusters: int
+    larger: int
+
+
+class KMeans(Method[KMeansConfig]):
+    """Semantic label indexing (X-BERT, section 3.2) by balanced k-means."""
+
+    stage, name, version = "index", "kmeans", 1
+    config = KMeansConfig
+    needs = ("data", "features")
+    gives = LabelIndex
+
+    def run(self, inputs: dict[str, Any], config: KMeansConfig, work: Work) -> LabelIndex:
+        """Embed the labels, split them, and stack the levels."""
+        dataset: Dataset = inputs["data"]
+        n_clusters = cluster_count(config, dataset)
+        vectors = embeddings.embed(dataset, inputs["features"], config.embedding)
+        known = np.flatnonzero(vectors.known).astype(np.int32)
+        if len(known) < n_clusters:
+            raise InputError(
+                f"{n_clusters} clusters but only {len(known)} of {dataset.n_labels} labels have something to be clustered "
+                f"by ({config.embedding}): set index.clusters to at most {len(known)}"
+            )
+        depths = split_all(vectors.Z, known, n_clusters, config.max_iterations, work)
+        cluster_of = place_unknown(depths[-1], vectors, dataset.n_labels)
+        parents = stack(depths, levels_of(len(depths) - 1, n_clusters, config.branching))
+        unknown = dataset.n_labels - len(known)
+        if unknown:
+            work.say(f"{unknown} labels have no {_source(config.embedding)}: placed by {_stand_in(vectors, unknown)}")
+        facts = {"embedding": config.embedding, "labels without a vector": unknown}
+        return LabelIndex([_level(cluster_of, n_clusters), *parents], facts)
+
+
+def _source(embedding: str) -> str:
+    return {embeddings.PIFA: "training document", embeddings.TEXT: "text"}.get(embedding, "training document and no text")
+
+
+def _stand_in(vectors: embeddings.Embeddings, unknown: int) -> str:
+    guessed = int(((vectors.guess.row_lengths() > 0) & ~vectors.known).sum())
+    return f"their text or related labels ({guessed}) or where there was room ({unknown - guessed})"
+
+
+def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
+    """K, checked against the data."""
+    n_labels, seen = dataset.n_labels, int((dataset.label_counts() > 0).sum())
+    if config.clusters == AUTO:
+        # Counted over the labels that can be learnt: a thesaurus may hold many more.
+        wanted = max(2, 2 ** round(math.log2(max(seen / config.labels_per_cluster, 2))))
+        n_clusters = min(wanted, max(seen, 2))
+    else:
+        n_clusters = int(config.clusters)
+    if n_clusters > n_labels:
+        raise InputError(f"index.clusters = {n_clusters}, but there are only {n_labels} labels: set it to at most that")
+    if n_labels / n_clusters > MAX_CHILDREN or n_clusters / config.branching > MAX_CHILDREN:
+        raise InputError(f"{n_labels} labels in {n_clusters} clusters is more than {MAX_CHILDREN} a cluster: set index.clusters higher")
+    return n_clusters
+
+
+def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, work: Work) -> list[list[Array]]:
+    """Split until every node is one cluster: the nodes' members at every depth, the whole set first."""
+    nodes = [Node(members, n_clusters, len(members) % n_clusters)]
+    base = len(members) // n_clusters
+    depths = [[members]]
+    with work.progress("clustering labels", n_clusters - 1, "splits") as bar:
+        while any(node.clusters > 1 for node in nodes):
+            rng = work.rng(f"split-{len(depths)}")
+            starts = [rng.choice(len(n.members), 2, replace=False) if n.clusters > 1 else None for n in nodes]
+            halves = joblib.Parallel(work.threads, prefer="threads")(
+                joblib.delayed(split)(Z, node, base, start, max_iterations) for node, start in zip(nodes, starts, strict=True)
+            )
+            nodes = [half for pair in halves for half in pair]
+            depths.append([node.members for node in nodes])
+            bar.advance(len(nodes) - len(halves))
+    return depths
+
+
+def split(Z: Sparse, node: Node, base: int, start: Array | None, max_iterations: int) -> list[Node]:
+    """One node into two halves of the sizes that keep all clusters within one label of each other."""
+    if start is None:
+        return [node]
+    left = (node.clusters + 1) // 2
+    larger = min(max(round(node.larger * left / node.clusters), node.larger - (node.clusters - left)), left)
+    lookup = np.full(Z.n_cols, -1, np.int32)
+    columns, indptr, indices, data = dual.pack_rows(Z.indptr, Z.indices, Z.values(), node.members, lookup)
+    goes_left = kmeans.split_in_two(
+        indptr, indices, data, len(columns), base * left + larger, start[0], start[1], max_iterations
+    )
+    return [
+        Node(node.members[goes_left], left, larger),
+        Node(node.members[~goes_left], node.clusters - left, node.larger - larger),
+    ]
+
+
+def levels_of(depth: int, n_clusters: int, branching: int) -> list[int]:
+    """At which depths of the binary tree the levels stand, from the clusters up; evenly spaced, the last above the root."""
+    count = max(1, math.ceil(math.log(n_clusters) / math.log(branching) - 1e-9))
+    return sorted({round(depth * i / count) for i in range(1, count + 1)} - {0}, reverse=True)
+
+
+def stack(depths: list[list[Array]], at: list[int]) -> list[Sparse]:
+    """The levels above the clusters: clusters x parents, parents x theirs, and so on."""
+    n_labels = int(depths[0][0].max()) + 1
+    chain = []
+    for below, above in zip(at, at[1:], strict=False):
+        node_of = np.empty(n_labels, np.int32)
+        for number, members in enumerate(depths[above]):
+            node_of[members] = number
+        parent = np.array([node_of[members[0]] for members in depths[below]], np.int32)
+        chain.append(_level(parent, len(depths[above])))
+    return chain
+
+
+def _level(parent: Array, n_parents: int) -> Sparse:
+    return Sparse(np.arange(len(parent) + 1, dtype=np.int64), parent, None, n_parents)

@@ -1,0 +1,232 @@
+"""One level of the label index: train a linear classifier for every child, and score children for documents.
+
+The matcher's levels and the ranker are the same problem: documents, children, and the parent cluster of each child. The
+training is cut into shards, each a pure function of its arguments, run through joblib: threads here (the kernels hold no
+GIL), processes or another engine wherever joblib's backend is set to one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import joblib
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.kinds.weights import ChunkedWeights
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.kernels import beam, chunks, dual, reference
+
+POWERS = {"sigmoid": 0, "l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4}
+_SHARD_COST = 4e9  # term reads of one pass over a shard's problems: a shard takes seconds, so a crash loses seconds
+_MIN_SHARDS = 16  # fewer would leave cores idle at the end
+_BLOCK = 2048  # documents scored at a time: enough that a chunk is laid out for many of them
+
+
+class Checkpoints(Protocol):
+    """Where finished shards are kept until the level is whole."""
+
+    def recall(self, name: str) -> dict[str, Array] | None:
+        """A shard kept by an interrupted run, or None."""
+
+    def keep(self, name: str, piece: dict[str, Array]) -> None:
+        """Keep a finished shard."""
+
+
+
+@dataclass(frozen=True)
+class Named:
+    """Checkpoints under names of their own, for stages that train several levels."""
+
+    checkpoints: Checkpoints
+    prefix: str
+
+    def recall(self, name: str) -> dict[str, Array] | None:
+        """A piece of this name."""
+        return self.checkpoints.recall(f"{self.prefix}-{name}".replace(" ", "-"))
+
+    def keep(self, name: str, piece: dict[str, Array]) -> None:
+        """Keep a piece under this name."""
+        self.checkpoints.keep(f"{self.prefix}-{name}".replace(" ", "-"), piece)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How a classifier is fitted; the fields are the settings of the same names of a matcher or ranker."""
+
+    name: str
+    cost_positive: float
+    cost_negative: float
+    tolerance: float
+    max_iterations: int
+    threshold: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A level to be trained: which documents are seen by a parent's classifiers, and as what."""
+
+    X: Sparse  # documents x terms
+    children_ptr: Array  # parent -> place of its first child
+    children: Array  # child numbers grouped by parent
+    positive: Sparse  # places (children in grouped order) x documents
+    rows: Sparse  # parents x documents: all that the parent's classifiers see
+    negative: Sparse  # parents x documents: the part of `rows` that may be a negative
+
+
+def group_children(parent: Array, n_parents: int) -> tuple[Array, Array]:
+    """Children by parent: (children_ptr, children)."""
+    children = np.argsort(parent, kind="stable").astype(np.int32)
+    children_ptr = np.zeros(n_parents + 1, np.int64)
+    np.cumsum(np.bincount(parent, minlength=n_parents), out=children_ptr[1:])
+    return children_ptr, children
+
+
+def make_problem(X: Sparse, Y: Sparse, parent: Array, n_parents: int, negatives: str, proposed: Sparse | None) -> Problem:
+    """Lay out a level: Y is documents x children, `proposed` documents x parents as an earlier matcher saw them.
+
+    `negatives`: "tfn" (teacher forcing: documents of the parent's other children), "man" (matcher-aware: documents the
+    matcher proposed the parent for), or "tfn+man".
+    """
+    from xbert.artifacts.kinds.label_index import parents_of
+
+    children_ptr, children = group_children(parent, n_parents)
+    positive = Y.transpose().take(children)
+    taught = parents_of(Y, parent, n_parents)
+    if negatives == "tfn" or proposed is None:
+        by_parent = taught.transpose()
+        return Problem(X, children_ptr, children, positive, by_parent, by_parent)
+    union = Sparse.of_scipy(taught.to_scipy() + proposed.to_scipy(), binary=True).transpose()
+    negative = union if negatives == "tfn+man" else proposed.transpose()
+    return Problem(X, children_ptr, children, positive, union, negative)
+
+
+def train(
+    problem: Problem, solver: Solver, threads: int, checkpoints: Checkpoints, advance: Callable[[int], None]
+) -> ChunkedWeights:
+    """Fit every classifier of a level; `advance` is told how many more are fitted."""
+    shards = list(cut(problem))
+    kept = [checkpoints.recall(f"shard-{number:05d}") for number in range(len(shards))]
+    missing = [number for number, part in enumerate(kept) if part is None]
+    # liblinear draws from one random state per process, so it needs processes of its own to be repeatable.
+    engine = {"prefer": "threads"} if solver.name == "dual" else {"prefer": "processes"}
+    pool = joblib.Parallel(min(threads, max(len(missing), 1)), return_as="generator", **engine)
+    results = pool(joblib.delayed(fit_shard)(problem, shards[number], solver) for number in missing)
+    for number, shard in enumerate(shards):
+        part = kept[number]
+        if part is None:
+            part = kept[number] = next(results)
+            checkpoints.keep(f"shard-{number:05d}", part)
+        advance(sum(stop - start for _, start, stop in shard))
+    return _assemble(problem, [part for part in kept if part is not None])
+
+
+def _assemble(problem: Problem, parts: list[dict[str, Array]]) -> ChunkedWeights:
+    child_ptr = np.r_[0, np.cumsum(np.concatenate([part["lengths"] for part in parts]))]
+    columns, values, bias = (np.concatenate([part[name] for part in parts]) for name in ("columns", "values", "bias"))
+    rows = chunks.chunk_rows(problem.children_ptr, child_ptr, columns, values, scratch(problem.X.n_cols))
+    return ChunkedWeights(problem.children_ptr, problem.children, bias, *rows, n_terms=problem.X.n_cols)
+
+
+def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
+    """The level as shards of (parent, first place, last place), in order of place and of like cost.
+
+    The cut depends on the data alone, never on the machine, so that an interrupted run finds its shards again.
+    """
+    lengths = problem.X.row_lengths()
+    parents = range(len(problem.children_ptr) - 1)
+    cost = np.array([lengths[problem.rows.row(p)].sum() for p in parents], np.float64) + 1
+    widths = np.diff(problem.children_ptr)
+    limit = max(min(_SHARD_COST, float((cost * widths).sum()) / _MIN_SHARDS), 1.0)
+    shard: list[tuple[int, int, int]] = []
+    load = 0.0
+    for parent in parents:
+        start, stop = int(problem.children_ptr[parent]), int(problem.children_ptr[parent + 1])
+        while start < stop:
+            fits = max(1, int((limit - load) / cost[parent]))
+            end = min(stop, start + fits)
+            shard.append((parent, start, end))
+            load += float(cost[parent]) * (end - start)
+            start = end
+            if load >= limit:
+                yield shard
+                shard, load = [], 0.0
+    if shard:
+        yield shard
+
+
+def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solver) -> dict[str, Array]:
+    """Fit the shard's classifiers: for each its number of weights, their terms and values, and its bias."""
+    X, lookup = problem.X, scratch(problem.X.n_cols)
+    solve = dual.solve_cluster if solver.name == "dual" else reference.solve_cluster
+    parts: dict[str, list[Array]] = {"lengths": [], "columns": [], "values": [], "bias": []}
+    for parent, start, stop in shard:
+        rows = problem.rows.row(parent)
+        columns, indptr, indices, data = dual.pack_rows(X.indptr, X.indices, X.values(), rows, lookup)
+        positive = problem.positive.slice(start, stop)
+        other = np.where(np.isin(rows, problem.negative.row(parent), assume_unique=True), -1, 0).astype(np.float32)
+        seeds = solver.seed * 1_000_003 + np.arange(start, stop)  # of the place, so that no cut changes a classifier
+        child_ptr, local, values, bias = solve(
+            indptr, indices, data, len(columns), positive.indptr, np.searchsorted(rows, positive.indices), other,
+            solver.cost_positive, solver.cost_negative, solver.tolerance, solver.max_iterations, solver.threshold, seeds,
+        )  # fmt: skip
+        for name, part in zip(parts, (np.diff(child_ptr), columns[local], values, bias), strict=True):
+            parts[name].append(part)
+    return {name: np.concatenate(each) for name, each in parts.items()}
+
+
+def scratch(n_terms: int) -> Array:
+    """The scratch array the kernels look terms up in."""
+    return np.full(n_terms, -1, np.int32)
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The clusters of each document and the logarithms of their scores, best first."""
+
+    ptr: Array
+    target: Array
+    score: Array
+
+    @classmethod
+    def at_the_root(cls, n_docs: int) -> "Beam":
+        """Before the first level: every document at the one root."""
+        return cls(np.arange(n_docs + 1, dtype=np.int64), np.zeros(n_docs, np.int32), np.zeros(n_docs, np.float32))
+
+    @classmethod
+    def of_scores(cls, scores: Sparse) -> "Beam":
+        """From stored scores in [0,1]."""
+        logarithms = np.log(np.maximum(scores.values(), np.finfo(np.float32).tiny))
+        return cls(scores.indptr, scores.indices, logarithms)
+
+    def to_scores(self, n_targets: int) -> Scores:
+        """As scores in [0,1]."""
+        return Scores(Sparse(self.ptr, self.target, np.exp(np.minimum(self.score, 0)), n_targets))
+
+
+def step(X: Sparse, beam_now: Beam, weights: ChunkedWeights, post_processor: str, k: int, lookup: Array) -> Beam:
+    """One level down: the best k children of the documents' clusters."""
+    ptr, candidate, score = beam.expand(
+        X.indptr, X.indices, X.values(), beam_now.ptr, beam_now.target, beam_now.score, *weights.arrays(),
+        POWERS[post_processor], lookup,
+    )  # fmt: skip
+    return Beam(*beam.keep_best(ptr, candidate, score, k))
+
+
+def by_blocks(n_docs: int, threads: int, one: Callable[[int, int], Scores], n_targets: int) -> Scores:
+    """Score documents block by block on all threads, and join the blocks in order."""
+    blocks = [(start, min(start + _BLOCK, n_docs)) for start in range(0, n_docs, _BLOCK)]
+    if len(blocks) == 1:  # a single small request is not worth a thread
+        return one(*blocks[0])
+    pool = joblib.Parallel(min(threads, max(len(blocks), 1)), prefer="threads")
+    return stack(pool(joblib.delayed(one)(start, stop) for start, stop in blocks), n_targets)
+
+
+def stack(parts: list[Scores], n_targets: int) -> Scores:
+    """Scores of several groups of documents as one, in that order."""
+    indptr = np.r_[np.int64(0), np.cumsum(np.concatenate([np.empty(0, np.int64), *(p.S.row_lengths() for p in parts)]))]
+    indices = np.concatenate([np.empty(0, np.int32), *(p.S.indices for p in parts)])
+    values = np.concatenate([np.empty(0, np.float32), *(p.S.values() for p in parts)])
+    return Scores(Sparse(indptr, indices, values, n_targets))

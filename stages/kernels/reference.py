@@ -1,0 +1,61 @@
+"""The same classifiers by LIBLINEAR itself: slower, and the measure of our own solver."""
+
+import ctypes
+
+import numpy as np
+
+from xbert.artifacts.arrays import Array
+
+_L2R_L2LOSS_SVC_DUAL = 1
+
+
+def solve_cluster(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    n_columns: int,
+    positive_ptr: Array,
+    positives: Array,
+    other: Array,
+    cost_positive: float,
+    cost_negative: float,
+    tolerance: float,
+    max_iterations: int,
+    threshold: float,
+    seeds: Array,
+) -> tuple[Array, Array, Array, Array]:
+    """As `dual.solve_cluster`; LIBLINEAR sets its own limit on passes, so `max_iterations` is not used."""
+    from scipy.sparse import csr_matrix
+
+    X = csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    columns, values, biases = [], [], np.full(len(positive_ptr) - 1, -1, np.float32)
+    for child in range(len(biases)):
+        rows = positives[positive_ptr[child] : positive_ptr[child + 1]]
+        w = np.zeros(n_columns, np.float32)
+        if len(rows):
+            sign = other.copy()
+            sign[rows] = 1
+            seen = np.flatnonzero(sign)
+            w, biases[child] = solve(X[seen], sign[seen], cost_positive, cost_negative, tolerance, int(seeds[child]))
+        kept = np.flatnonzero(np.abs(w) > threshold)
+        columns.append(kept.astype(np.int32))
+        values.append(w[kept].astype(np.float32))
+    child_ptr = np.r_[0, np.cumsum([len(each) for each in columns])]
+    return child_ptr, np.concatenate(columns), np.concatenate(values), biases
+
+
+def solve(
+    X: object, sign: Array, cost_positive: float, cost_negative: float, tolerance: float, seed: int
+) -> tuple[Array, float]:
+    """One classifier: (weights, bias weight)."""
+    from liblinear import liblinear, liblinearutil
+
+    if (sign > 0).all():  # LIBLINEAR sees one class and learns nothing; the optimum is the same rows against no negative
+        cost_negative = cost_positive
+    options = f"-s {_L2R_L2LOSS_SVC_DUAL} -c 1 -w1 {cost_positive} -w-1 {cost_negative} -e {tolerance} -B 1 -q"
+    ctypes.CDLL(None).srand(seed % 2**31)
+    model = liblinearutil.train(liblinear.problem(sign.tolist(), X, 1), liblinear.parameter(options))
+    # The first class LIBLINEAR met is its positive one.
+    direction = 1.0 if model.label[0] > 0 else -1.0
+    weights = direction * np.ctypeslib.as_array(model.w, (model.nr_feature + 1,))
+    return weights[:-1].copy(), float(weights[-1])
