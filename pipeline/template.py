@@ -5,11 +5,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from xbert.artifacts.errors import UsageError
+from xbert.artifacts.errors import InputError, UsageError
 from xbert.pipeline import registry
 from xbert.pipeline.registry import STAGES, did_you_mean
+from xbert.stages.base import AUTO
 
 _ABOUT = {
     "data": "The corpus: documents, labels, splits. Paths are relative to this file.",
@@ -73,3 +75,16 @@ def _comment(text: str) -> str:
 def _toml(value: Any) -> str:
     """A TOML value: JSON writes strings, numbers and booleans the same way."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def settings_for(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the user's files ask for beyond the recipe: a corpus of features without text takes them as given."""
+    from xbert.stages.corpus.sources import detect
+
+    path, form = Path(data.get("train", "")), data.get("format", AUTO)
+    if form == AUTO and path.is_file():
+        try:
+            form = detect("train", path, AUTO, "__label__")
+        except InputError:
+            return {}  # whoever runs the file will be told what is wrong with it
+    return {"features": {"method": "given"}} if form == "xmc" else {}

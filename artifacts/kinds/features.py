@@ -52,6 +52,7 @@ class Features(Artifact):
     X: dict[str, Sparse]  # split -> documents x terms, unit rows
     vocabulary: Vocabulary | None
     analysis: dict[str, Any]  # how text becomes terms and counts become weights
+    label_rows: Sparse | None = None  # labels x terms, unit rows: the labels' own texts; None where they have none
 
     def __post_init__(self) -> None:
         widths = {matrix.n_cols for matrix in self.X.values()}
@@ -71,15 +72,20 @@ class Features(Artifact):
             matrix.save(folder, f"{name}.X")
         if self.vocabulary is not None:
             self.vocabulary.save(folder)
+        if self.label_rows is not None:
+            self.label_rows.save(folder, "labels.X")
         header = {"splits": list(self.X), "n_terms": self.n_terms, "analysis": self.analysis}
-        write_json(folder / "features.json", {**header, "text": self.vocabulary is not None})
+        parts = {"text": self.vocabulary is not None, "labels": self.label_rows is not None}
+        write_json(folder / "features.json", {**header, **parts})
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Map what `save` wrote."""
         header = read_json(folder / "features.json")
         X = {name: Sparse.load(folder, f"{name}.X", header["n_terms"]) for name in header["splits"]}
-        return cls(X, Vocabulary.load(folder) if header["text"] else None, header["analysis"])
+        vocabulary = Vocabulary.load(folder) if header["text"] else None
+        label_rows = Sparse.load(folder, "labels.X", header["n_terms"]) if header["labels"] else None
+        return cls(X, vocabulary, header["analysis"], label_rows)
 
     def summary(self) -> dict[str, Any]:
         """Terms, and how many a document has."""

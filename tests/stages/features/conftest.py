@@ -1,10 +1,11 @@
 """The smallest place a method can run in, and data sets built by hand."""
 
-from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+
 from xbert.artifacts.arrays import Array, Strings
 from xbert.artifacts.kinds.dataset import Dataset, Labels, Split
 from xbert.artifacts.kinds.features import Features
@@ -37,6 +38,7 @@ class Bench:
         self.folder, self.threads = folder, threads
         self.said: list[str] = []
         self.bars: dict[str, Silent] = {}
+        self.kept: dict[str, dict[str, Array]] = {}
 
     def rng(self, name: str) -> np.random.Generator:
         return seeded(0, name)
@@ -48,8 +50,11 @@ class Bench:
     def say(self, sentence: str) -> None:
         self.said.append(sentence)
 
-    def once(self, name: str, compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-        return compute()
+    def recall(self, name: str) -> dict[str, Array] | None:
+        return self.kept.get(name)
+
+    def keep(self, name: str, piece: dict[str, Array]) -> None:
+        self.kept[name] = piece
 
 
 def dataset_of(**splits: list[str] | Sparse) -> Dataset:
@@ -65,14 +70,31 @@ def dataset_of(**splits: list[str] | Sparse) -> Dataset:
     return Dataset(labels, made, {})
 
 
-def features_of(
-    folder: Path, threads: int = 1, settings: dict[str, object] | None = None, **splits: list[str]
-) -> Features:
-    """Run Tfidf over texts."""
-    return Tfidf().run({"data": dataset_of(**splits)}, TfidfConfig(**(settings or {})), Bench(folder, threads))
+def features_of(settings: dict[str, object] | None = None, threads: int = 1, **splits: list[str]) -> Features:
+    """Run Tfidf over texts in a folder that is gone afterwards; what is mapped stays readable."""
+    with TemporaryDirectory() as folder:
+        return Tfidf().run(
+            {"data": dataset_of(**splits)}, TfidfConfig(**(settings or {})), Bench(Path(folder), threads)
+        )
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Bench:
     """One thread, an empty folder."""
     return Bench(tmp_path / "work")
+
+
+# Tests cannot import a conftest: they are handed its functions.
+@pytest.fixture(scope="session", name="dataset_of")
+def _dataset_of():
+    return dataset_of
+
+
+@pytest.fixture(scope="session", name="features_of")
+def _features_of():
+    return features_of
+
+
+@pytest.fixture(scope="session", name="bench")
+def _bench():
+    return Bench

@@ -1,0 +1,45 @@
+# Two commands: `make demo` shows what xbert does, `make test` checks that it does it. Both install what they need into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO := demo
+
+.PHONY: demo test lint clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=24"
+
+$(VENV)/.demo: setup.cfg pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo]'
+	touch $@
+
+$(VENV)/.test: setup.cfg pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@
+
+# A reverse dictionary: from a definition to the concepts above the word it defines, learnt from WordNet.
+demo: $(VENV)/.demo
+	$(BIN)/python examples/wordnet.py $(DEMO)
+	$(BIN)/xbert init linear --train train.jsonl --labels labels.jsonl > $(DEMO)/wordnet.toml
+	$(BIN)/xbert run $(DEMO)/wordnet.toml
+	@echo; echo "Three sentences, tagged:"
+	@printf '%s\n' "a large wild cat with a striped coat that hunts deer" \
+	  "a person who repairs shoes and boots" \
+	  "to move quickly on foot over a long distance" > $(DEMO)/sentences.txt
+	@$(BIN)/xbert predict $(DEMO)/wordnet.toml $(DEMO)/sentences.txt -k 5 | \
+	  $(BIN)/python examples/show_tags.py $(DEMO)/sentences.txt
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# mypy does not see an editable install of a package whose root is the checkout, so it is shown one through a link.
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	folder=$$(mktemp -d) && ln -s "$(CURDIR)" "$$folder/xbert" && cd "$$folder" && \
+	  "$(CURDIR)/$(BIN)/mypy" --config-file xbert/setup.cfg --cache-dir "$(CURDIR)/.mypy_cache" -p xbert; \
+	  status=$$?; rm -r "$$folder"; exit $$status
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
