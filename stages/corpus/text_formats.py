@@ -82,7 +82,7 @@ def read_object(file: TextFile, number: int, line: str) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except json.JSONDecodeError as error:
-        raise file.error(number, f"broken JSON ({error.msg} at column {error.colno})") from None
+        raise file.error(number, f"broken JSON ({error.msg.removesuffix(' at')} at column {error.colno})") from None
     except (ValueError, RecursionError) as error:
         raise file.error(number, f"JSON that cannot be read ({error})") from None
     if not isinstance(content, dict):

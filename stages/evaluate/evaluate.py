@@ -73,7 +73,7 @@ class Evaluate(Method[EvaluateConfig]):
     name: ClassVar[str] = "metrics"
     version: ClassVar[int] = 1
     config: ClassVar[type[Config]] = EvaluateConfig
-    needs: ClassVar[tuple[str, ...]] = ("data", "index", "match", "rank", "ensemble")
+    needs: ClassVar[tuple[str, ...]] = ("data", "*/index", "*/match", "*/rank", "ensemble")
     gives: ClassVar[type[Evaluation]] = Evaluation
 
     def run(self, inputs: dict[str, Any], config: EvaluateConfig, work: Work) -> Evaluation:

@@ -154,18 +154,14 @@ def _frequency_rows(found: dict[str, Any], facts: Facts) -> Iterator[_Row]:
     first = next(iter(found.values()), None)
     if first is None:
         return
-    ranges = {
-        "few": f"1 to {facts.few}",
-        "medium": f"{facts.few + 1} to {facts.medium}",
-        "many": f"more than {facts.medium}",
-    }
+    ranges = {"few": f"1-{facts.few}", "medium": f"{facts.few + 1}-{facts.medium}", "many": f">{facts.medium}"}
     for group, words in ranges.items():
         table = first["by_frequency"][group]
         yield f"{group} ({words} training documents): {table['labels']:,} of {table['of']:,} labels occur", [], "group"
         for name in ("P@5", "R@5", "F@5"):
             yield f"macro {name}", [_cell(one["by_frequency"][group][name]) for one in found.values()], ""
     head, tail = _cell(first["head"]["share"]), _cell(first["tail"]["share"])
-    yield f"true assignments: {head}% are of many (head), {tail}% of few (tail)", [], "group"
+    yield f"true assignments: {head}% head (many), {tail}% tail (few)", [], "group"
     for group in ("head", "tail"):
         yield f"{group} R@5", [_cell(one[group]["R@5"]) for one in found.values()], ""
 

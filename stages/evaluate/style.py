@@ -40,7 +40,7 @@ tr.first:not(:first-child) th, tr.first:not(:first-child) td { border-top: 1px s
 td small { display: block; color: var(--soft); font-size: .8rem; white-space: nowrap; }
 td.words, th.words { text-align: left; overflow-wrap: anywhere; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); gap: 1.25rem 2rem; }
-.tables { display: flex; flex-wrap: wrap; gap: 0 4rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 3rem; }
 .tables section, .stack { min-width: 0; max-width: 100%; }
 figure { margin: 0; min-width: 0; }
 figure h3 { margin: .75rem 0 .25rem; }

@@ -95,7 +95,8 @@ def _chosen(table: TermTable, config: TfidfConfig, n_docs: int) -> Array:
     if len(order) == 0:
         raise InputError(
             f"none of {table.n_terms} terms is in at least min_df = {config.min_df} documents and at most "
-            f"max_df = {config.max_df:g} of the {n_docs} training documents: set features.min_df lower or features.max_df higher"
+            f"max_df = {config.max_df:g} of the {n_docs} training documents: set features.min_df lower or "
+            "features.max_df higher"
         )
     return order
 

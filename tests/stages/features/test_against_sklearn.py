@@ -1,5 +1,7 @@
 """The same terms and the same values as scikit-learn's TfidfVectorizer, on text as awkward as it comes."""
 
+# ruff: noqa: RUF001 - letters that look like others are the point
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings

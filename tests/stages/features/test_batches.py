@@ -1,6 +1,7 @@
 """Cutting documents into batches, what Python has to lower-case, and the order of results."""
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def test_a_table_and_a_list_make_batches_that_lower_alike(texts):
     one, two = batch_of_strings(Strings.of(["skipped", *texts]), 1, len(texts) + 1, True), batch_of_texts(texts, True)
     for batch in (one, two):
         raw, ends = batch.text.tobytes(), batch.offsets
-        assert [raw[a:b].decode().lower() for a, b in zip(ends, ends[1:], strict=False)] == [t.lower() for t in texts]
+        assert [raw[a:b].decode().lower() for a, b in pairwise(ends)] == [t.lower() for t in texts]
         assert "Σ".encode() not in raw and "İ".encode() not in raw
         assert batch.is_ascii == "".join(texts).isascii()
         assert not batch.text.flags.writeable and not batch.offsets.flags.writeable

@@ -118,7 +118,7 @@ def test_no_text_is_refused(dataset_of, work):
 
 @pytest.mark.parametrize("texts", [[], ["", ""], ["aa", "bb"]])
 def test_no_term_left_is_refused(dataset_of, work, texts):
-    with pytest.raises(InputError, match="set features.min_df lower"):
+    with pytest.raises(InputError, match=r"set features\.min_df lower"):
         run(dataset_of(train=texts), work)
 
 

@@ -1,5 +1,7 @@
 """The kernels by themselves: bytes that are no text, room that runs out, hashes that must differ."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def counted(blobs, rule=(1, 2, 0, 0)):
         character_classes(True, False),
         frozen(np.array(rule, np.int64)),
     )
-    texts = [blob[a:b].tobytes() for a, b in zip(term_offsets, term_offsets[1:], strict=False)]
+    texts = [blob[a:b].tobytes() for a, b in pairwise(term_offsets)]
     return lengths.tolist(), terms.tolist(), counts.tolist(), keys, documents.tolist(), texts
 
 
