@@ -74,7 +74,9 @@ def init(
 
 def _experiment(function: F) -> F:
     """What every command on an experiment takes."""
-    function = click.option("-o", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a value: -o index.clusters=512")(function)
+    function = click.option("-o", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a value: -o index.clusters=512")(
+        function
+    )
     return click.argument("experiment", type=click.Path(path_type=Path))(function)
 
 
@@ -124,9 +126,7 @@ def run(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool
 @main.command()
 @_running
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: model, split, metric, in percent.")
-def evaluate(
-    experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, as_json: bool
-) -> None:
+def evaluate(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, as_json: bool) -> None:
     """Measure every model and the ensemble on every held-out split, and write the report."""
     runner = _run(experiment, overrides, ("evaluate",), force, dry_run, quiet)
     if not dry_run:

@@ -26,8 +26,10 @@ def save_array(path: Path, array: Array) -> None:
     home = _home(array)
     if home is not None and home.path == path and home.content == array.nbytes:
         return
+    array = np.ascontiguousarray(array)
     with path.open("wb") as stream:
-        npy.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
+        stream.write(array.reshape(-1).view(np.uint8).data)  # numpy's own writing hides why the disk refused
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -175,9 +177,7 @@ class Strings(Sequence[str]):
     @classmethod
     def load(cls, folder: Path, name: str) -> Self:
         """Map what `save` or a StringsWriter wrote."""
-        return cls(
-            load_array(folder / f"{name}.blob.npy", np.uint8), load_array(folder / f"{name}.offsets.npy", np.int64)
-        )
+        return cls(load_array(folder / f"{name}.blob.npy", np.uint8), load_array(folder / f"{name}.offsets.npy", np.int64))
 
 
 class StringsWriter:

@@ -31,6 +31,15 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise StorageError(f"cannot write {error.filename or path}: {why}, and run the same command again") from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; one sentence where it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = _REFUSALS.get(error.errno or 0, f"{error.strerror}; choose another run folder")
+        raise StorageError(f"cannot make the folder {path}: {why}, and run the same command again") from None
+
+
 def sync_file(path: Path) -> None:
     """Wait until the file's bytes are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)

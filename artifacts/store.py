@@ -1,9 +1,9 @@
 """The store: a run folder of finished artifacts. "Done" means that the folder exists.
 
-    <run>/<stage>/<method>-<12 hex>/             a finished artifact, never overwritten
-    <run>/<stage>/.partial-<method>-<12 hex>/    one in the making; its pieces/ survive a crash
-    <run>/.locks/                                who is writing what
-    <run>/journal.jsonl                          when each was made, how long it took, how much memory
+<run>/<stage>/<method>-<12 hex>/             a finished artifact, never overwritten
+<run>/<stage>/.partial-<method>-<12 hex>/    one in the making; its pieces/ survive a crash
+<run>/.locks/                                who is writing what
+<run>/journal.jsonl                          when each was made, how long it took, how much memory
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.atomic import remove_folder, rename_folder, storage_errors, sync_folder
+from xbert.artifacts.atomic import make_folder, remove_folder, rename_folder, storage_errors, sync_folder
 from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.fingerprint import Recipe
 from xbert.artifacts.kinds.base import Artifact
@@ -90,7 +90,7 @@ class Store:
         """Run `compute` in a partial folder and seal its result; a finished artifact is only replaced with `force`."""
         final, partial = self.path(recipe), self.partial(recipe)
         with storage_errors(self.folder):
-            final.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(final.parent)
             with locked(self.folder / ".locks" / f"{recipe.stage}-{recipe.name}", f"{recipe.stage}/{recipe.name}"):
                 if final.exists() and not force:
                     return final

@@ -70,9 +70,17 @@ def main(folder: Path) -> None:
     with (folder / "labels.jsonl").open("w", encoding="utf-8") as stream:
         for name in used:
             words, gloss, parents = synsets[name]
-            label = {"id": name, "text": words[0], "alt": [*words[1:], gloss], "parents": [p for p in parents if p in labels_of]}
+            label = {
+                "id": name,
+                "text": words[0],
+                "alt": [*words[1:], gloss],
+                "parents": [p for p in parents if p in labels_of],
+            }
             stream.write(json.dumps(label, ensure_ascii=False) + "\n")
-    print(f"{sum(1 for labels in labels_of.values() if labels)} glosses, {len(used)} concepts in {folder}", file=sys.stderr)
+    print(
+        f"{sum(1 for labels in labels_of.values() if labels)} glosses, {len(used)} concepts in {folder}",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs what is out of date, in order, and says why."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.atomic import storage_errors, write_text
-from xbert.artifacts.errors import StorageError
+from xbert.artifacts.atomic import make_folder, storage_errors
 from xbert.artifacts.fingerprint import FileDigests
 from xbert.artifacts.kinds.base import Artifact
-from xbert.artifacts.store import Pieces, Store, open_artifact
+from xbert.artifacts.store import Pieces, Store
 from xbert.pipeline import pointer
 from xbert.pipeline.config import Experiment
 from xbert.pipeline.console import Bar, Console, duration
@@ -66,7 +65,6 @@ class Runner:
         """Make what is missing for those stages; with `force`, those stages themselves anew. Returns what was (to be) made."""
         asked = set(stages)
         made: list[str] = []
-        changed: set[int] = set()  # nodes whose inputs will be made in this run
         for node in self.graph.upto(asked):
             again = force and node.stage in asked
             if self.store.has(node.recipe) and not again:
@@ -78,7 +76,6 @@ class Runner:
             else:
                 self.console.say(f"{node.name}: running ({why})")
                 self._make(node, again)
-            changed.add(id(node))
             made.append(node.name)
         if not dry_run:
             self._point()
@@ -86,7 +83,7 @@ class Runner:
 
     def _make(self, node: Node, force: bool) -> None:
         with storage_errors(self.experiment.folder):
-            self.experiment.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.experiment.folder)
             self._digests.save()
         method = node.choice.method()
 
@@ -118,4 +115,10 @@ class Runner:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, (int, float)) else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (
+        f"{value:,}"
+        if isinstance(value, (int, float))
+        else " ".join(map(str, value))
+        if isinstance(value, list)
+        else str(value)
+    )

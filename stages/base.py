@@ -4,6 +4,7 @@ A method computes; it never decides where results live, whether to run, or how t
 """
 
 import hashlib
+import math
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,15 +56,21 @@ def _checked(name: str, value: Any, hint: Any, rule: Mapping[str, Any]) -> Any:
         if value not in rule["choices"]:
             raise InputError(f"{name} = {value!r}: must be one of {', '.join(map(repr, rule['choices']))}")
         return value
-    if AUTO == value and str in kinds:
+    if value == AUTO and str in kinds:
         return value
     numeric = [kind for kind in kinds if kind in (int, float)]
     if numeric:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or (float not in numeric and isinstance(value, float)):
-            raise InputError(f"{name} = {value!r}: must be {'a number' if float in numeric else 'a whole number'}{_or_auto(kinds)}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or (float not in numeric and isinstance(value, float))
+        ):
+            raise InputError(
+                f"{name} = {value!r}: must be {'a number' if float in numeric else 'a whole number'}{_or_auto(kinds)}"
+            )
         low, high = rule.get("low"), rule.get("high")
-        if value != value or (low is not None and value < low) or (high is not None and value > high):
-            between = f"between {low} and {high}" if low is not None and high is not None else f"at least {low}"
+        if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
+            between = f"at least {low}" if high is None else f"at most {high}" if low is None else f"between {low} and {high}"
             raise InputError(f"{name} = {value!r}: must be {between}{_or_auto(kinds)}")
         return float(value) if int not in numeric else value
     if not isinstance(value, kinds[0] if isinstance(kinds[0], type) else object):
@@ -85,8 +92,13 @@ class Progress(Protocol):
 class Work(Protocol):
     """The place a method runs in."""
 
-    folder: Path  # where the artifact is being made; files written here under their final names are kept
-    threads: int
+    @property
+    def folder(self) -> Path:
+        """Where the artifact is being made; files written here under their final names are kept."""
+
+    @property
+    def threads(self) -> int:
+        """Cores to use."""
 
     def rng(self, name: str) -> np.random.Generator:
         """A source of random numbers of its own for every name, the same in every run of the same recipe."""

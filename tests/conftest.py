@@ -78,7 +78,16 @@ def xbert():
 def experiment(corpus, xbert):
     """The default linear experiment over the corpus, with 8 clusters: the path of its file."""
     written = xbert(
-        "init", "linear", "--train", "train.jsonl", "--valid", "valid.jsonl", "--test", "test.jsonl", "--labels", "labels.jsonl"
+        "init",
+        "linear",
+        "--train",
+        "train.jsonl",
+        "--valid",
+        "valid.jsonl",
+        "--test",
+        "test.jsonl",
+        "--labels",
+        "labels.jsonl",
     )
     path = corpus / "e.toml"
     path.write_text(written.stdout.replace('clusters = "auto"', "clusters = 8"), encoding="utf-8")

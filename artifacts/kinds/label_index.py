@@ -68,9 +68,7 @@ class LabelIndex(Artifact):
         """Map every level."""
         header = read_json(folder / "label_index.json")
         widths = header["widths"]
-        return cls(
-            [Sparse.load(folder, f"level{i}", width, binary=True) for i, width in enumerate(widths)], header["facts"]
-        )
+        return cls([Sparse.load(folder, f"level{i}", width, binary=True) for i, width in enumerate(widths)], header["facts"])
 
     def summary(self) -> dict[str, Any]:
         """Clusters per level, and their sizes."""

@@ -48,7 +48,7 @@ class LinearMatcher(Artifact):
         """Write every level and every split's scores."""
         for depth, level in enumerate(self.levels):
             level.save(folder, f"level{depth}")
-        header = {"levels": len(self.levels), "n_terms": self.n_terms, "beam": self.beam}
+        header: dict[str, Any] = {"levels": len(self.levels), "n_terms": self.n_terms, "beam": self.beam}
         header |= {"post_processor": self.post_processor, "train_scores": self.train_scores}
         write_json(folder / "linear_matcher.json", {**header, "scores": save_scores(folder, self.scores)})
 

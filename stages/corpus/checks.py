@@ -31,9 +31,7 @@ def find_facts(labels: Labels, splits: dict[str, Documents], notes: Notes) -> di
         "terms" if train.texts is None else "words": {"median": _rounded(np.median(lengths))},
         "empty_documents": int(np.count_nonzero(lengths == 0)),
         "duplicate_documents": len(train) - len(np.unique(train.digests)),
-        "unlabelled_documents": {
-            name: int(np.count_nonzero(split.Y.row_lengths() == 0)) for name, split in splits.items()
-        },
+        "unlabelled_documents": {name: int(np.count_nonzero(split.Y.row_lengths() == 0)) for name, split in splits.items()},
         "repeated_labels": notes.repeated_labels,
         "unknown_parents": notes.unknown_parents,
         "held_out": {name: _compared(splits[name], train, counts) for name in ("valid", "test") if name in splits},
@@ -111,9 +109,7 @@ def _warnings(facts: dict[str, Any]) -> list[str]:
     documents, found = facts["documents"], []
     for name in ("valid", "test"):
         if name not in documents:
-            use = (
-                "settings cannot be chosen or training stopped by it" if name == "valid" else "nothing can be evaluated"
-            )
+            use = "settings cannot be chosen or training stopped by it" if name == "valid" else "nothing can be evaluated"
             found.append(f"there is no {name} split: {use}")
     for name, split in facts["held_out"].items():
         if split["leaked_documents"]:
@@ -145,9 +141,7 @@ def describe(facts: dict[str, Any]) -> list[str]:
     tail, unit = facts["tail"], "words" if "words" in facts else "terms"
     exponent = "" if tail["zipf_exponent"] is None else f"   Zipf exponent {tail['zipf_exponent']:.2f}"
     rows = {
-        "documents": "   ".join(
-            f"{name} {facts['documents'][name]:,}" for name in SPLITS if name in facts["documents"]
-        ),
+        "documents": "   ".join(f"{name} {facts['documents'][name]:,}" for name in SPLITS if name in facts["documents"]),
         "labels": f"{facts['labels']:,}, of which {facts['labels_in_training']:,} occur in train",
         "labels per document": _spread_line(facts["labels_per_document"]),
         "documents per label": _spread_line(facts["documents_per_label"]),

@@ -62,9 +62,7 @@ def read_part(texts: TextFile, rows: NpzRows, notes: Notes) -> Iterator[Document
         digests = np.frombuffer(b"".join(map(digest, block)), DIGEST)
         yield Documents(Y, strings_of(block), None, digests, digests)
     if done != rows.n_rows:
-        raise InputError(
-            f"{texts.name} has {done} texts, its label matrix {rows.n_rows} rows: they do not belong together"
-        )
+        raise InputError(f"{texts.name} has {done} texts, its label matrix {rows.n_rows} rows: they do not belong together")
 
 
 def _some_lines(lines: Iterator[tuple[int, str]]) -> list[bytes]:

@@ -27,19 +27,13 @@ class PrepareConfig(Config):
 
     train: str = setting("", "file with the training documents, or an X-Transformer / PECOS folder", path=True)
     valid: str = setting("", "file with validation documents; empty: a part of train is held out", path=True)
-    test: str = setting(
-        "", "file with test documents; empty: a part of train is held out if train is all there is", path=True
-    )
-    labels: str = setting(
-        "", "file with label ids, texts and parents; empty: the labels are those that occur", path=True
-    )
+    test: str = setting("", "file with test documents; empty: a part of train is held out if train is all there is", path=True)
+    labels: str = setting("", "file with label ids, texts and parents; empty: the labels are those that occur", path=True)
     format: str = setting(AUTO, "format of the documents; auto: by name and first line", choices=(AUTO, *FORMATS))
     text_key: str = setting("text", "JSON key of the text; several, divided by commas, are joined: title,abstract")
     labels_key: str = setting("labels", "JSON key of the list of labels")
     label_prefix: str = setting("__label__", "what a label starts with in a fastText file")
-    valid_fraction: float = setting(
-        0.1, "share of train held out if no validation file is given; 0: none", low=0, high=0.9
-    )
+    valid_fraction: float = setting(0.1, "share of train held out if no validation file is given; 0: none", low=0, high=0.9)
     test_fraction: float = setting(0.1, "share of train held out if only train is given; 0: none", low=0, high=0.9)
     group: str = setting("", "JSON key whose documents of one value stay in one split, such as an author; empty: none")
     seed: int = setting(0, "another number holds out other documents")

@@ -61,9 +61,7 @@ class Reading:
             )
         names = self.corpus.labels or self.corpus.names
         if names is not None and self._given is not None and len(self._given) != n_labels:
-            raise InputError(
-                f"{names.name} has {len(self._given)} labels, {name} {n_labels}: they come from other data"
-            )
+            raise InputError(f"{names.name} has {len(self._given)} labels, {name} {n_labels}: they come from other data")
 
     def labels(self) -> tuple[Labels, Array | None]:
         """The labels, and the final number of each number in the documents; None where those are final already."""

@@ -86,9 +86,7 @@ def _find_sources(paths: dict[str, Path], format: str, prefix: str) -> Iterator[
                 continue
             part = find_part(paths[split], split)
             if part is None:
-                raise InputError(
-                    f"data.{split}: {paths[split]} has no {split} part of X-Transformer or PECOS (X.trn.txt ...)"
-                )
+                raise InputError(f"data.{split}: {paths[split]} has no {split} part of X-Transformer or PECOS (X.trn.txt ...)")
             yield Source(split, found, *part)
         elif paths["train"].is_dir() and (part := find_part(paths["train"], split)) is not None:
             yield Source(split, "pecos", *part)
@@ -97,9 +95,7 @@ def _find_sources(paths: dict[str, Path], format: str, prefix: str) -> Iterator[
 def detect(split: str, path: Path, format: str, prefix: str) -> str:
     """The format as set, or by the kind of path, its name, or its first line."""
     if format != AUTO and path.is_dir() != (format == "pecos"):
-        raise InputError(
-            f"data.{split}: {path} is {'a folder' if path.is_dir() else 'a file'}, which format {format} is not"
-        )
+        raise InputError(f"data.{split}: {path} is {'a folder' if path.is_dir() else 'a file'}, which format {format} is not")
     if format != AUTO:
         return format
     if path.is_dir():

@@ -27,6 +27,7 @@ def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: 
     documents, labels, values = _entries(members, way, weights)
     keys = documents * members[0].n_targets + labels
     unique, inverse = np.unique(keys, return_inverse=True)
+    total: Array
     if way == ROUND_ROBIN:
         total = np.zeros(len(unique))
         np.maximum.at(total, inverse, values)
@@ -55,7 +56,7 @@ def _entries(members: Sequence[Scores], way: str, weights: Sequence[float]) -> t
 
 
 def _sorted_top(keys: Array, totals: Array, like: Scores, top: int) -> Scores:
-    documents, labels = np.divmod(keys, like.n_targets)
+    documents, labels = keys // like.n_targets, keys % like.n_targets
     order = np.lexsort((labels, -totals, documents))
     documents, labels, totals = documents[order], labels[order], totals[order]
     starts = np.searchsorted(documents, np.arange(like.n_docs + 1))

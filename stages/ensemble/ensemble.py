@@ -12,7 +12,7 @@ from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Method, Work, setting
 from xbert.stages.ensemble.combine import AVERAGE, WAYS, WEIGHTED, combine
-from xbert.stages.metrics import ndcg
+from xbert.stages.metrics.ranking import ndcg
 
 _STEPS = (0.0, 0.5, 0.75, 1.25, 1.5, 2.0)
 _ROUNDS = 3
@@ -48,7 +48,9 @@ class Combine(Method[EnsembleConfig]):
         weights = [1.0] * len(rankers)
         if config.combine == WEIGHTED:
             if "valid" not in dataset.held_out:
-                raise InputError("ensemble.combine = 'weighted' learns on a validation split, and there is none: give data.valid")
+                raise InputError(
+                    "ensemble.combine = 'weighted' learns on a validation split, and there is none: give data.valid"
+                )
             weights = learn_weights([each["valid"] for each in scores.values()], dataset.splits["valid"].Y)
             work.say("weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in zip(rankers, weights, strict=True)))
         combined = {
@@ -62,7 +64,9 @@ def check_same_data(members: dict[str, Scores], Y: Sparse, split: str) -> None:
     """Refuse scores that are not of these documents and labels."""
     for name, scores in members.items():
         if scores.n_targets != Y.n_cols:
-            raise InputError(f"scores of {name} have {scores.n_targets} labels, the dataset {Y.n_cols}: they come from other data")
+            raise InputError(
+                f"scores of {name} have {scores.n_targets} labels, the dataset {Y.n_cols}: they come from other data"
+            )
         if scores.n_docs != Y.n_rows:
             raise InputError(f"scores of {name} have {scores.n_docs} documents, {split} {Y.n_rows}: they come from other data")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from xbert.artifacts.arrays import Array
 from xbert.stages.base import batches
-from xbert.stages.evaluate.metrics import Truth, lower
+from xbert.stages.metrics.ranking import Truth, lower
 
 _CELLS = 16_000_000  # of the table draws x documents that is held at a time, 4 bytes each
 _BLOCK = 4096  # documents multiplied at a time

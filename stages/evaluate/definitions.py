@@ -44,8 +44,7 @@ def definitions(a: float, b: float, few: int, medium: int) -> list[tuple[str, st
         ),
         (
             "head and tail recall@5",
-            "Of the true assignments (document, label) of many (head) or few (tail) labels, the share found among the "
-            "first 5.",
+            "Of the true assignments (document, label) of many (head) or few (tail) labels, the share found among the first 5.",
         ),
         (
             "matcher recall",

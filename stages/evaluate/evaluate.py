@@ -13,9 +13,9 @@ from xbert.artifacts.kinds.scores import Scores
 from xbert.stages.base import Config, Method, Work, seeded, setting
 from xbert.stages.evaluate import frequency, matcher
 from xbert.stages.evaluate.bootstrap import Draws
-from xbert.stages.evaluate.metrics import Truth, inverse_propensities, overall, shares
-from xbert.stages.evaluate.places import place
 from xbert.stages.evaluate.report import Facts, page
+from xbert.stages.metrics.places import place
+from xbert.stages.metrics.ranking import Truth, inverse_propensities, overall, shares
 
 ENSEMBLE = "ensemble"
 _ALWAYS = (1, 3, 5)
@@ -27,15 +27,9 @@ _LARGEST_K = 1000
 class EvaluateConfig(Config):
     """What is measured, and how sure it is."""
 
-    ks: str = setting(
-        "1,3,5", "depths k of P@k, R@k, nDCG@k, PSP@k and RP@k, with commas; 1, 3 and 5 are always among them"
-    )
-    propensity_a: float = setting(
-        0.55, "A of PSP: 0.5 for Wikipedia sets, 0.6 for Amazon sets, 0.55 for all others", low=0
-    )
-    propensity_b: float = setting(
-        1.5, "B of PSP: 0.4 for Wikipedia sets, 2.6 for Amazon sets, 1.5 for all others", low=0.01
-    )
+    ks: str = setting("1,3,5", "depths k of P@k, R@k, nDCG@k, PSP@k and RP@k, with commas; 1, 3 and 5 are always among them")
+    propensity_a: float = setting(0.55, "A of PSP: 0.5 for Wikipedia sets, 0.6 for Amazon sets, 0.55 for all others", low=0)
+    propensity_b: float = setting(1.5, "B of PSP: 0.4 for Wikipedia sets, 2.6 for Amazon sets, 1.5 for all others", low=0.01)
     bootstrap: int = setting(1000, "draws of the documents for the intervals; 0 for none", low=0)
     confidence: float = setting(95.0, "percent of the draws that an interval holds", low=1, high=99.9)
     seed: int = setting(0, "seed of the draws")
@@ -52,9 +46,7 @@ class EvaluateConfig(Config):
         """The numbers in `ks`, ascending, with 1, 3 and 5."""
         parts = [part.strip() for part in self.ks.split(",")]
         if not all(part.isascii() and part.isdigit() and 1 <= int(part[:5]) <= _LARGEST_K for part in parts):
-            raise InputError(
-                f"ks = {self.ks!r}: must be whole numbers between 1 and {_LARGEST_K} with commas, as '1,3,5'"
-            )
+            raise InputError(f"ks = {self.ks!r}: must be whole numbers between 1 and {_LARGEST_K} with commas, as '1,3,5'")
         return tuple(sorted({*_ALWAYS, *map(int, parts)}))
 
 
@@ -100,9 +92,7 @@ def rankers_of(inputs: dict[str, Any]) -> dict[str, Scored]:
     """The models whose labels are measured, by name; the ensemble comes last."""
     names = [key.removesuffix("/rank") for key in inputs if key.endswith("/rank")]
     if ENSEMBLE in names:
-        raise InputError(
-            f"a model is called {ENSEMBLE!r}, which is the name of all models together: give it another name"
-        )
+        raise InputError(f"a model is called {ENSEMBLE!r}, which is the name of all models together: give it another name")
     rankers: dict[str, Scored] = {name: inputs[f"{name}/rank"] for name in names}
     if ENSEMBLE in inputs:
         rankers[ENSEMBLE] = inputs[ENSEMBLE]
@@ -129,14 +119,10 @@ def _measured(
     groups = frequency.classes(counts, config.few, config.medium)
     tables, found = {}, {}
     for name, ranker in rankers.items():
-        scores = checked(
-            ranker, f"{name}/rank" if name != ENSEMBLE else name, split, truth.n_docs, truth.Y.n_cols, "labels"
-        )
+        scores = checked(ranker, f"{name}/rank" if name != ENSEMBLE else name, split, truth.n_docs, truth.Y.n_cols, "labels")
         longest = matcher.longest(scores)
         if longest < max(ks):
-            work.say(
-                f"{name}, {split}: at most {longest} labels are kept per document, so metrics at {max(ks)} are too low"
-            )
+            work.say(f"{name}, {split}: at most {longest} labels are kept per document, so metrics at {max(ks)} are too low")
         placed = place(truth.Y, scores, max(ks))
         found[name] = shares(placed, truth, ks)
         tally = frequency.LabelTally.of(placed, scores)
@@ -193,15 +179,11 @@ def checked(scored: Scored, what: str, split: str, n_docs: int, n_targets: int, 
     if scores.n_docs != n_docs:
         raise ArtifactError(f"{what} scores {scores.n_docs} documents of {split}, the dataset has {n_docs}: other data")
     if scores.n_targets != n_targets:
-        raise ArtifactError(
-            f"{what} knows {scores.n_targets} {targets}, {n_targets} are expected: they come from other data"
-        )
+        raise ArtifactError(f"{what} knows {scores.n_targets} {targets}, {n_targets} are expected: they come from other data")
     return scores
 
 
-def _facts(
-    data: Dataset, splits: list[str], counts: Array, indices: dict[str, LabelIndex], config: EvaluateConfig
-) -> Facts:
+def _facts(data: Dataset, splits: list[str], counts: Array, indices: dict[str, LabelIndex], config: EvaluateConfig) -> Facts:
     return Facts(
         documents={name: split.n_docs for name, split in data.splits.items()},
         assignments={name: split.Y.nnz for name, split in data.splits.items()},

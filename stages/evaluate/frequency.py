@@ -14,8 +14,8 @@ import numpy as np
 
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.kinds.scores import Scores
-from xbert.stages.evaluate.metrics import percent
-from xbert.stages.evaluate.places import Placed, named_counts
+from xbert.stages.metrics.places import Placed, named_counts
+from xbert.stages.metrics.ranking import percent
 
 DEPTH = 5  # the k of every metric here
 CLASSES = ("few", "medium", "many")

@@ -8,8 +8,8 @@ from xbert.artifacts.arrays import Array
 from xbert.artifacts.kinds.label_index import LabelIndex, parents_of
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.evaluate.metrics import percent
-from xbert.stages.evaluate.places import place, rows_of
+from xbert.stages.metrics.places import place, rows_of
+from xbert.stages.metrics.ranking import percent
 
 
 def measure(Y: Sparse, index: LabelIndex, scores: Scores) -> dict[str, Any]:

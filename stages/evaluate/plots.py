@@ -59,9 +59,7 @@ def _log_ranks(n: int, points: int = 160) -> list[int]:
 def cluster_sizes(sizes: Mapping[str, Array]) -> str:
     """Labels per cluster, the largest first, over the share of the clusters; a line per model."""
     largest = max((int(one.max(initial=0)) for one in sizes.values()), default=1)
-    about = "; ".join(
-        f"{name}: {len(one):,} clusters of {one.min():,} to {one.max():,} labels" for name, one in sizes.items()
-    )
+    about = "; ".join(f"{name}: {len(one):,} clusters of {one.min():,} to {one.max():,} labels" for name, one in sizes.items())
     x = Axis.linear("percent of the clusters, largest first", 0, 100)
     chart = Chart("clusters", "Cluster sizes", about, x, Axis.linear("labels in the cluster", 0, largest))
     for series, one in enumerate(sizes.values()):
@@ -101,9 +99,7 @@ def recall_by_frequency(key: str, found: Mapping[str, Any]) -> str:
     for series, (name, one) in enumerate(found.items()):
         notes = [f"{name}, {part['documents']} training documents: {part['R@5']:.2f}" for part in one["recall_bins"]]
         chart.line([(place, part["R@5"]) for place, part in enumerate(one["recall_bins"])], series, notes)
-    caption = (
-        "Share of the true assignments found among the first 5; a point covers labels from its number to the next."
-    )
+    caption = "Share of the true assignments found among the first 5; a point covers labels from its number to the next."
     return _line_figure(chart, list(found), caption)
 
 
@@ -143,9 +139,7 @@ def ensemble_gain(key: str, gain: Mapping[str, Any]) -> str:
 
 
 def _gain_row(name: str, series: int, pairs: Sequence[tuple[float, Sequence[float]]]) -> Bars:
-    notes = [
-        f"{name}, {depth}: {value:+.2f}{_between(bounds)}" for depth, (value, bounds) in zip(DEPTHS, pairs, strict=True)
-    ]
+    notes = [f"{name}, {depth}: {value:+.2f}{_between(bounds)}" for depth, (value, bounds) in zip(DEPTHS, pairs, strict=True)]
     return Bars(name, series, [value for value, _ in pairs], notes, [bounds for _, bounds in pairs if bounds])
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from xbert.artifacts.arrays import Array
 from xbert.stages.evaluate import plots
 from xbert.stages.evaluate.definitions import definitions
-from xbert.stages.evaluate.metrics import names as metric_names
 from xbert.stages.evaluate.style import STYLE
+from xbert.stages.metrics.ranking import names as metric_names
 
 _ENSEMBLE = "ensemble"
 _LONGEST = 200  # characters of a fact that are shown
@@ -86,9 +86,7 @@ def _notes(metrics: dict[str, Any], facts: Facts) -> str:
         )
     else:
         notes.append("No intervals were asked for: small differences may be chance.")
-    notes.append(
-        "Scores are not calibrated probabilities: a score of 0.8 does not mean that a label is right 8 times in 10."
-    )
+    notes.append("Scores are not calibrated probabilities: a score of 0.8 does not mean that a label is right 8 times in 10.")
     if {"valid", "test"} <= set(facts.splits):
         notes.append("Training may have been stopped, or settings chosen, on valid: quote the numbers of test.")
     notes.append(

@@ -104,9 +104,7 @@ class Chart:
                 self._whisker((left + right) / 2, self._y(high), self._y(low))
                 top, bottom = min(top, self._y(high)), max(bottom, self._y(low))
             if right - left >= 28:  # else numbers would run into one another
-                self._marks.append(
-                    _text((left + right) / 2, top - 5 if value >= 0 else bottom + 14, f"{value:.1f}", "value")
-                )
+                self._marks.append(_text((left + right) / 2, top - 5 if value >= 0 else bottom + 14, f"{value:.1f}", "value"))
 
     def _whisker(self, x: float, top: float, bottom: float) -> None:
         self._marks.append(f'<path class="whisker" d="M{x - 4:.1f} {top:.1f}h8m-4 0V{bottom:.1f}m-4 0h8"/>')

@@ -33,7 +33,6 @@ def _cells(found: dict[str, Any]) -> list[str]:
 def _line(cells: list[str], widths: list[int]) -> str:
     """Names to the left, numbers to the right."""
     placed = [
-        f"{cell:<{width}}" if i < 2 else f"{cell:>{width}}"
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        f"{cell:<{width}}" if i < 2 else f"{cell:>{width}}" for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return "  ".join(placed).rstrip()

@@ -33,8 +33,6 @@ class RowsWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         for writer in (self._indptr, self._indices, self._data):
             writer.__exit__(kind, value, trace)

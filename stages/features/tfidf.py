@@ -48,9 +48,7 @@ class TfidfConfig(Config):
 
     def analysis(self) -> Analysis:
         """The settings that new documents need as well."""
-        return Analysis(
-            self.word_ngrams, self.min_length, self.char_min, self.char_ngrams, self.lowercase, self.sublinear
-        )
+        return Analysis(self.word_ngrams, self.min_length, self.char_min, self.char_ngrams, self.lowercase, self.sublinear)
 
 
 class Tfidf(Method[TfidfConfig]):
@@ -74,9 +72,7 @@ class Tfidf(Method[TfidfConfig]):
             vocabulary = _vocabulary(table, order, len(texts["train"]))
             numbers = _new_numbers(order, table.n_terms)
             del table
-            features = Features(
-                {"train": _weighed(spool, numbers, vocabulary, analysis, work)}, vocabulary, analysis.kept()
-            )
+            features = Features({"train": _weighed(spool, numbers, vocabulary, analysis, work)}, vocabulary, analysis.kept())
         vectorizer = Vectorizer(features)
         held_out = {name: _transformed(name, texts[name], vectorizer, work) for name in dataset.held_out}
         return Features({**features.X, **held_out}, vocabulary, features.analysis)
@@ -89,9 +85,7 @@ def _texts(name: str, texts: Strings | None) -> Strings:
 
 
 def _chosen(table: TermTable, config: TfidfConfig, n_docs: int) -> Array:
-    order = number_terms(
-        table.documents, table.blob, table.offsets, config.min_df, config.max_df * n_docs, config.max_terms
-    )
+    order = number_terms(table.documents, table.blob, table.offsets, config.min_df, config.max_df * n_docs, config.max_terms)
     if len(order) == 0:
         raise InputError(
             f"none of {table.n_terms} terms is in at least min_df = {config.min_df} documents and at most "

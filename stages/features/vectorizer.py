@@ -33,9 +33,7 @@ class Vectorizer:
     def __init__(self, features: Features) -> None:
         vocabulary = features.vocabulary
         if vocabulary is None:
-            raise InputError(
-                "these features came with the corpus, not from text: new documents need features of the same kind"
-            )
+            raise InputError("these features came with the corpus, not from text: new documents need features of the same kind")
         self.n_terms = len(vocabulary.terms)
         self._analysis = Analysis.of(features.analysis)
         self._rule, self._logs = self._analysis.rule(), self._analysis.logs()

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import joblib
@@ -85,6 +86,7 @@ def _stand_in(vectors: embeddings.Embeddings, unknown: int) -> str:
 def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
     """K, checked against the data."""
     n_labels, seen = dataset.n_labels, int((dataset.label_counts() > 0).sum())
+    n_clusters: int
     if config.clusters == AUTO:
         # Counted over the labels that can be learnt: a thesaurus may hold many more.
         wanted = max(2, 2 ** round(math.log2(max(seen / config.labels_per_cluster, 2))))
@@ -94,7 +96,9 @@ def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
     if n_clusters > n_labels:
         raise InputError(f"index.clusters = {n_clusters}, but there are only {n_labels} labels: set it to at most that")
     if n_labels / n_clusters > MAX_CHILDREN or n_clusters / config.branching > MAX_CHILDREN:
-        raise InputError(f"{n_labels} labels in {n_clusters} clusters is more than {MAX_CHILDREN} a cluster: set index.clusters higher")
+        raise InputError(
+            f"{n_labels} labels in {n_clusters} clusters is more than {MAX_CHILDREN} a cluster: set index.clusters higher"
+        )
     return n_clusters
 
 
@@ -143,7 +147,7 @@ def stack(depths: list[list[Array]], at: list[int]) -> list[Sparse]:
     """The levels above the clusters: clusters x parents, parents x theirs, and so on."""
     n_labels = int(depths[0][0].max()) + 1
     chain = []
-    for below, above in zip(at, at[1:], strict=False):
+    for below, above in pairwise(at):
         node_of = np.empty(n_labels, np.int32)
         for number, members in enumerate(depths[above]):
             node_of[members] = number

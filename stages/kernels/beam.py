@@ -3,6 +3,8 @@
 Scores are kept as logarithms: a product along a path of several levels would leave float32.
 """
 
+from typing import Any
+
 import numpy as np
 
 from xbert.artifacts.arrays import Array
@@ -12,7 +14,7 @@ SIGMOID = 0  # p = 1, 2, 3 ... is the l_p-hinge exp(-max(0, 1 - z)^p)
 
 
 @kernel
-def log_score(margin: float, power: int) -> float:
+def log_score(margin: Any, power: int) -> Any:
     """log g(z) of a classifier's margin, g in (0,1]: the sigmoid (power 0) or exp(-max(0, 1 - z)^power)."""
     if power == SIGMOID:
         return -np.log1p(np.exp(-margin)) if margin > -30.0 else margin
@@ -88,7 +90,7 @@ def expand(
             low = first_row
             for j in range(indptr[doc], indptr[doc + 1]):
                 if laid_out:
-                    row = np.int64(lookup[indices[j]])
+                    row = lookup[indices[j]]
                     if row < 0:
                         continue
                 else:  # a document's terms ascend, so each search starts where the last one ended

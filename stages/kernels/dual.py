@@ -7,6 +7,8 @@ LIBLINEAR's solver 1. What differs: the cluster's rows are gathered once and the
 child's weights are a short dense vector; weights are float32; the bias is one more regularised weight of feature 1.
 """
 
+from typing import Any
+
 import numpy as np
 
 from xbert.artifacts.arrays import Array
@@ -14,9 +16,7 @@ from xbert.stages.kernels.jit import fast_kernel, kernel
 
 
 @kernel
-def pack_rows(
-    indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array
-) -> tuple[Array, Array, Array, Array]:
+def pack_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array, Array]:
     """Gather rows and renumber their columns: (columns used, sorted; indptr; local indices; data).
 
     `lookup` is a scratch array of one int32 a term, all -1, and is left so.
@@ -63,7 +63,7 @@ def solve(
     max_iterations: int,
     seed: int,
     w: Array,
-) -> tuple[float, int]:
+) -> tuple[Any, int]:
     """One classifier: fills `w` (zeroed, one weight a local column) and returns (bias weight, passes over the rows).
 
     `squares` holds |x_i|^2 + 1 (the 1 is the bias feature), `sign` the +1 / -1 of each row, 0 for a row left out.
@@ -82,8 +82,8 @@ def solve(
             state ^= state << np.uint64(13)
             state ^= state >> np.uint64(7)
             state ^= state << np.uint64(17)
-            j = i + np.int64((state >> np.uint64(33)) % np.uint64(active - i))
-            order[i], order[j] = order[j], order[i]
+            other = i + np.int64((state >> np.uint64(33)) % np.uint64(active - i))
+            order[i], order[other] = order[other], order[i]
         s = 0
         while s < active:
             i = order[s]

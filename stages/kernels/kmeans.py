@@ -12,7 +12,14 @@ from xbert.stages.kernels.jit import kernel
 
 @kernel
 def split_in_two(
-    indptr: Array, indices: Array, data: Array, n_columns: int, n_left: int, first: int, second: int, max_iterations: int
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    n_columns: int,
+    n_left: int,
+    first: int,
+    second: int,
+    max_iterations: int,
 ) -> Array:
     """Which rows go left (True): exactly n_left of them. `first` and `second` are the rows the centres start from."""
     n_rows = len(indptr) - 1

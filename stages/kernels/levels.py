@@ -7,7 +7,7 @@ GIL), processes or another engine wherever joblib's backend is set to one.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
@@ -32,7 +32,6 @@ class Checkpoints(Protocol):
 
     def keep(self, name: str, piece: dict[str, Array]) -> None:
         """Keep a finished shard."""
-
 
 
 @dataclass(frozen=True)
@@ -208,10 +207,9 @@ class Beam:
 
 def step(X: Sparse, beam_now: Beam, weights: ChunkedWeights, post_processor: str, k: int, lookup: Array) -> Beam:
     """One level down: the best k children of the documents' clusters."""
-    ptr, candidate, score = beam.expand(
-        X.indptr, X.indices, X.values(), beam_now.ptr, beam_now.target, beam_now.score, *weights.arrays(),
-        POWERS[post_processor], lookup,
-    )  # fmt: skip
+    documents, now = (X.indptr, X.indices, X.values()), (beam_now.ptr, beam_now.target, beam_now.score)
+    arguments: tuple[Any, ...] = (*documents, *now, *weights.arrays(), POWERS[post_processor], lookup)
+    ptr, candidate, score = beam.expand(*arguments)
     return Beam(*beam.keep_best(ptr, candidate, score, k))
 
 

@@ -46,9 +46,7 @@ def _write_character(kind: np.uint32, blob: Array, m: int) -> int:
 
 
 @kernel
-def _write_words(
-    text: Array, classes: Array, starts: Array, ends: Array, first: int, size: int, blob: Array, m: int
-) -> int:
+def _write_words(text: Array, classes: Array, starts: Array, ends: Array, first: int, size: int, blob: Array, m: int) -> int:
     """Append `size` words, lower-cased as they were hashed, with one space between them; the new end."""
     for t in range(first, first + size):
         if t > first:

@@ -101,9 +101,7 @@ def fit(
         config.threshold, config.seed,
     )  # fmt: skip
     level = index.chain[0]
-    problem = levels.make_problem(
-        features.X["train"], dataset.train.Y, level.indices, level.n_cols, config.negatives, proposed
-    )
+    problem = levels.make_problem(features.X["train"], dataset.train.Y, level.indices, level.n_cols, config.negatives, proposed)
     with work.progress("rankers", dataset.n_labels, "labels") as bar:
         return levels.train(problem, solver, work.threads, levels.Named(work, "rankers"), bar.advance)
 
@@ -128,5 +126,5 @@ def with_prior(scores: Scores, rows: Array, prior: Array, top: int) -> Scores:
     best = np.argsort(-prior, kind="stable")[:top]
     targets, values = scores.top(max(top, 1))
     targets[rows], values[rows] = -1, 0
-    targets[np.ix_(rows, range(len(best)))], values[np.ix_(rows, range(len(best)))] = best, prior[best]
+    targets[rows, : len(best)], values[rows, : len(best)] = best, prior[best]
     return Scores.of_top(targets, values, scores.n_targets)

@@ -50,7 +50,9 @@ def test_a_parent_is_on_where_any_child_is():
 
 
 def test_top_pads_short_rows_and_of_top_undoes_it():
-    scores = Scores(Sparse(np.array([0, 2, 2, 3], np.int64), np.array([4, 1, 0], np.int32), np.array([0.9, 0.5, 1], np.float32), 5))
+    scores = Scores(
+        Sparse(np.array([0, 2, 2, 3], np.int64), np.array([4, 1, 0], np.int32), np.array([0.9, 0.5, 1], np.float32), 5)
+    )
     targets, values = scores.top(2)
     assert targets.tolist() == [[4, 1], [-1, -1], [0, -1]]
     assert Scores.of_top(targets, values, 5).S.indices.tolist() == [4, 1, 0]

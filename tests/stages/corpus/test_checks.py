@@ -65,9 +65,7 @@ def test_facts_are_plain_json(facts):
 def test_the_description_is_aligned_and_said(facts, work):
     lines = describe(facts)
     assert work.said == lines
-    columns = {
-        line.index(value) for line, value in zip(lines, ["train 4", "5, of", "mean 1.5", "mean 2.0"], strict=False)
-    }
+    columns = {line.index(value) for line, value in zip(lines, ["train 4", "5, of", "mean 1.5", "mean 2.0"], strict=False)}
     assert len(columns) == 1
 
 

@@ -55,9 +55,7 @@ def test_a_used_label_that_the_file_lacks_is_named_with_its_line(write, prepare,
     labels = write("labels.jsonl", [{"id": "x", "text": "ex"}])
     with pytest.raises(InputError) as caught:
         prepare(train=train, labels=labels)
-    assert str(caught.value).startswith(
-        "train.jsonl line 2: label 'z' is not in labels.jsonl (2 labels are missing in all)"
-    )
+    assert str(caught.value).startswith("train.jsonl line 2: label 'z' is not in labels.jsonl (2 labels are missing in all)")
 
 
 @pytest.mark.parametrize(

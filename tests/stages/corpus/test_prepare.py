@@ -14,9 +14,7 @@ def corpus(count):
 
 
 def content_of(folder):
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_the_same_settings_give_the_same_bytes_over_leftovers(write, prepare, work):
@@ -44,9 +42,7 @@ def test_block_sizes_do_not_show(write, prepare, work, monkeypatch):
 def test_only_the_files_of_the_dataset_remain(write, prepare, work):
     prepare(train=write("train.jsonl", corpus(20)), test_fraction=0.2)
     names = {path.name.split(".")[0] for path in work.folder.iterdir()}
-    assert names == {"train", "test", "dataset"} | {
-        f"label_{each}" for each in ("ids", "texts", "alternatives", "parents")
-    }
+    assert names == {"train", "test", "dataset"} | {f"label_{each}" for each in ("ids", "texts", "alternatives", "parents")}
 
 
 def test_an_error_leaves_no_scratch_behind(write, prepare, work):

@@ -8,9 +8,7 @@ from xbert.stages.corpus.split import assign
 
 
 def documents(count, **more):
-    return [
-        {"text": f"text {i}", "labels": [f"l{i % 3}"], **{key: f(i) for key, f in more.items()}} for i in range(count)
-    ]
+    return [{"text": f"text {i}", "labels": [f"l{i % 3}"], **{key: f(i) for key, f in more.items()}} for i in range(count)]
 
 
 def test_one_file_is_cut_into_three_of_exact_size(write, prepare):

@@ -8,9 +8,7 @@ GOOD = '{"text": "a", "labels": ["x"]}\n'
 
 
 def test_json_lines_keep_text_and_labels(write, prepare, label_names):
-    train = write(
-        "train.jsonl", [{"id": "1", "text": "one\ntwo", "labels": ["b", "a"]}, {"text": "é", "labels": ["a"]}]
-    )
+    train = write("train.jsonl", [{"id": "1", "text": "one\ntwo", "labels": ["b", "a"]}, {"text": "é", "labels": ["a"]}])
     dataset = prepare(train=train)
     assert list(dataset.train.texts) == ["one\ntwo", "é"]
     assert label_names(dataset) == [["a", "b"], ["a"]]

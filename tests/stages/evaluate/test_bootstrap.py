@@ -5,8 +5,8 @@ from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import seeded
 from xbert.stages.evaluate import bootstrap
 from xbert.stages.evaluate.bootstrap import Draws, drawn_sums
-from xbert.stages.evaluate.metrics import Truth, overall, shares
-from xbert.stages.evaluate.places import place
+from xbert.stages.metrics.places import place
+from xbert.stages.metrics.ranking import Truth, overall, shares
 
 KS = (1, 3)
 

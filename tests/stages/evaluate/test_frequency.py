@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.evaluate.frequency import LabelTally, by_frequency, classes, coverage, part, recall_bins
-from xbert.stages.evaluate.places import place
+from xbert.stages.metrics.places import place
 
 
 def tally_of(scores, true):

@@ -52,9 +52,7 @@ def test_bars_start_at_zero_and_missing_values_have_none():
 def test_numbers_stand_above_their_intervals():
     made = chart()
     made.bars(Bars("one", 0, [50, 50], ["", ""], [(30, 80), (50, 50)]), 0, 1)
-    first, second = (
-        float(text.get("y")) for text in ElementTree.fromstring(made.svg()).findall("text[@class='value']")
-    )
+    first, second = (float(text.get("y")) for text in ElementTree.fromstring(made.svg()).findall("text[@class='value']"))
     assert first < made._y(80) < second
 
 

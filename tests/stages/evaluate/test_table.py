@@ -25,9 +25,7 @@ def test_the_ensemble_stands_apart(example, work):
 
 
 def test_columns_are_aligned(example, work):
-    rows = [
-        line for line in lines(metrics_of(example, work)) if line.startswith(("model", "-", "one", "two", "ensemble  "))
-    ]
+    rows = [line for line in lines(metrics_of(example, work)) if line.startswith(("model", "-", "one", "two", "ensemble  "))]
     assert len(rows) == 8
     assert len({len(row) for row in rows}) == 1
 

@@ -73,9 +73,7 @@ def dataset_of(**splits: list[str] | Sparse) -> Dataset:
 def features_of(settings: dict[str, object] | None = None, threads: int = 1, **splits: list[str]) -> Features:
     """Run Tfidf over texts in a folder that is gone afterwards; what is mapped stays readable."""
     with TemporaryDirectory() as folder:
-        return Tfidf().run(
-            {"data": dataset_of(**splits)}, TfidfConfig(**(settings or {})), Bench(Path(folder), threads)
-        )
+        return Tfidf().run({"data": dataset_of(**splits)}, TfidfConfig(**(settings or {})), Bench(Path(folder), threads))
 
 
 @pytest.fixture

@@ -28,9 +28,7 @@ def equal(one, two):
     assert one.n_cols == two.n_cols
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"word_ngrams": 3, "char_ngrams": 4}, {"lowercase": False, "sublinear": False}]
-)
+@pytest.mark.parametrize("settings", [{}, {"word_ngrams": 3, "char_ngrams": 4}, {"lowercase": False, "sublinear": False}])
 def test_training_texts_get_their_training_rows(features_of, settings):
     features = features_of({"min_df": 1, **settings}, train=TEXTS)
     equal(Vectorizer(features).transform(TEXTS), features.X["train"])

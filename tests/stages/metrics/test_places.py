@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.evaluate import places
-from xbert.stages.evaluate.places import MISSED, named_counts, place
+from xbert.stages.metrics.places import MISSED, named_counts, place
 
 
 def test_the_place_of_every_true_label_is_found(ranking):

@@ -8,8 +8,8 @@ from sklearn.metrics import ndcg_score
 
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.evaluate.metrics import Truth, inverse_propensities, names, overall, percent, shares
-from xbert.stages.evaluate.places import place
+from xbert.stages.metrics.places import place
+from xbert.stages.metrics.ranking import Truth, inverse_propensities, names, overall, percent, shares
 
 KS = (1, 3, 5)
 

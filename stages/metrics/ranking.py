@@ -16,8 +16,9 @@ from typing import Self
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.evaluate.places import Placed, rows_of
+from xbert.stages.metrics.places import Placed, place, rows_of
 
 NAMES = ("P", "R", "nDCG", "PSP", "RP")
 
@@ -98,3 +99,10 @@ def overall(found: dict[str, Array], truth: Truth) -> dict[str, float]:
         whole = truth.n_docs if below is None else below.sum()
         values[name] = percent(upper.sum(), whole) or 0.0
     return values
+
+
+def ndcg(scores: Scores, Y: Sparse, k: int) -> float:
+    """nDCG@k of one ranking, in percent: what weights and settings are chosen by."""
+    truth = Truth.of(Y, np.ones(Y.n_cols), (k,))
+    found = shares(place(Y, scores, k), truth, (k,))
+    return 100 * float(found[f"nDCG@{k}"].mean()) if Y.n_rows else 0.0
