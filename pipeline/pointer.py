@@ -1,4 +1,4 @@
-"""model.json in a run folder: which artifacts make up the finished model, so that it can be used without its experiment file."""
+"""model.json in a run folder: which artifacts make up the finished model, so that it can be used without its experiment."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,27 +1,72 @@
 """A place for a stage to run in, a small corpus there is something to learn from, and the command line."""
 
-import io
 import json
-import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from xbert.artifacts.store import Pieces
-from xbert.pipeline.console import Console
-from xbert.pipeline.runner import LocalWork
+from xbert.stages.base import seeded
 
-os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
+class Bar:
+    """A progress bar that remembers how far it came."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+
+    def advance(self, amount=1):
+        self.done += amount
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+@dataclass
+class Bench:
+    """A place for a stage to run in: remembers what was said, how far bars came, and the pieces kept."""
+
+    folder: Path
+    threads: int = 2
+    seed: int = 0
+    said: list = field(default_factory=list)
+    bars: list = field(default_factory=list)
+    pieces: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def rng(self, name):
+        return seeded(self.seed, name)
+
+    def progress(self, what, total, unit):
+        self.bars.append(Bar(total))
+        return self.bars[-1]
+
+    def say(self, sentence):
+        self.said.append(sentence)
+
+    def recall(self, name):
+        return self.pieces.get(name)
+
+    def keep(self, name, piece):
+        self.pieces[name] = piece
 
 
 @pytest.fixture
 def work(tmp_path):
-    """The real Work in a folder of its own; what it says is in `work.console.stream`."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return LocalWork(folder, 2, 0, Pieces(tmp_path / "pieces"), Console(stream=io.StringIO()))
+    return Bench(tmp_path / "work")
+
+
+@pytest.fixture(scope="session")
+def bench():
+    """Bench itself, for tests that need several, or another number of threads."""
+    return Bench
 
 
 def make_documents(n_docs, n_labels, seed=0, words_per_doc=12):

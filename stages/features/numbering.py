@@ -50,8 +50,8 @@ def _not_alone(group: Array) -> Array:
 def _eight_bytes(blob: Array, starts: Array, sizes: Array) -> Array:
     """Up to eight bytes as one number that sorts like them, zeros for what is missing; uint64."""
     heads = np.zeros(len(starts), np.uint64)
-    last = max(len(blob) - 1, 0)
-    for j in range(8):
+    last = len(blob) - 1
+    for j in range(8 if len(blob) else 0):
         byte = np.where(j < sizes, blob[np.minimum(starts + j, last)], 0)
         heads = (heads << np.uint64(8)) | byte.astype(np.uint64)
     return heads

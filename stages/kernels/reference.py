@@ -1,6 +1,7 @@
 """The same classifiers by LIBLINEAR itself: slower, and the measure of our own solver."""
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -45,16 +46,17 @@ def solve_cluster(
 
 
 def solve(
-    X: object, sign: Array, cost_positive: float, cost_negative: float, tolerance: float, seed: int
+    X: Any, sign: Array, cost_positive: float, cost_negative: float, tolerance: float, seed: int
 ) -> tuple[Array, float]:
     """One classifier: (weights, bias weight)."""
     from liblinear import liblinear, liblinearutil
+    from scipy.sparse import csr_matrix
 
     if (sign > 0).all():  # LIBLINEAR sees one class and learns nothing; the optimum is the same rows against no negative
         cost_negative = cost_positive
     options = f"-s {_L2R_L2LOSS_SVC_DUAL} -c 1 -w1 {cost_positive} -w-1 {cost_negative} -e {tolerance} -B 1 -q"
     ctypes.CDLL(None).srand(seed % 2**31)
-    model = liblinearutil.train(liblinear.problem(sign.tolist(), X, 1), liblinear.parameter(options))
+    model = liblinearutil.train(liblinear.problem(sign.tolist(), csr_matrix(X), 1), liblinear.parameter(options))
     # The first class LIBLINEAR met is its positive one.
     direction = 1.0 if model.label[0] > 0 else -1.0
     weights = direction * np.ctypeslib.as_array(model.w, (model.nr_feature + 1,))

@@ -1,58 +1,11 @@
-"""A place for the corpus stage to run in, and small files for it to read."""
+"""Small files for the corpus stage to read."""
 
 import json
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from xbert.artifacts.kinds.dataset import Dataset
-from xbert.stages.base import seeded
 from xbert.stages.corpus.prepare import Prepare, PrepareConfig
-
-
-class Bar:
-    def __init__(self, total):
-        self.total, self.done = total, 0
-
-    def advance(self, amount=1):
-        self.done += amount
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-
-@dataclass
-class Bench:
-    """The smallest Work there is: remembers what was said and how far bars came."""
-
-    folder: Path
-    threads: int = 1
-    said: list = field(default_factory=list)
-    bars: list = field(default_factory=list)
-
-    def rng(self, name):
-        return seeded(0, name)
-
-    def progress(self, what, total, unit):
-        self.bars.append(Bar(total))
-        return self.bars[-1]
-
-    def say(self, sentence):
-        self.said.append(sentence)
-
-    def once(self, name, compute):
-        return compute()
-
-
-@pytest.fixture
-def work(tmp_path):
-    folder = tmp_path / "artifact"
-    folder.mkdir()
-    return Bench(folder)
 
 
 @pytest.fixture

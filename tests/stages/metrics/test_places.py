@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.evaluate import places
+from xbert.stages.metrics import places
 from xbert.stages.metrics.places import MISSED, named_counts, place
 
 

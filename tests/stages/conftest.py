@@ -1,51 +1,16 @@
 """Small datasets and rankings, built from lists, and a place for a stage to run in."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from xbert.artifacts.arrays import Array, Strings
+from xbert.artifacts.arrays import Strings
 from xbert.artifacts.kinds.dataset import Dataset, Labels, Split
 from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Progress, seeded
-
-
-class NoProgress:
-    def advance(self, amount: int = 1) -> None:
-        pass
-
-
-@dataclass
-class SmallWork:
-    folder: Path
-    threads: int = 1
-    said: list[str] = field(default_factory=list)
-
-    def rng(self, name: str) -> np.random.Generator:
-        return seeded(0, name)
-
-    @contextmanager
-    def progress(self, what: str, total: int, unit: str) -> Iterator[Progress]:
-        yield NoProgress()
-
-    def say(self, sentence: str) -> None:
-        self.said.append(sentence)
-
-    def once(self, name: str, compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-        return compute()
-
-
-@pytest.fixture
-def work(tmp_path):
-    return SmallWork(tmp_path)
 
 
 def _ranking(rows: list[list[int]], n_targets: int) -> Scores:

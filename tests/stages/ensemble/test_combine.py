@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.ensemble.combine import combine
+from xbert.stages.ensemble.ensemble import check_same_data, learn_weights
+
+
+def scores(rows, n_targets=6):
+    """From lists of (label, score) a document."""
+    width = max(len(row) for row in rows)
+    targets, values = np.full((len(rows), width), -1, np.int32), np.zeros((len(rows), width), np.float32)
+    for i, row in enumerate(rows):
+        for j, (label, score) in enumerate(row):
+            targets[i, j], values[i, j] = label, score
+    return Scores.of_top(targets, values, n_targets)
+
+
+A = scores([[(0, 0.9), (1, 0.2)], [(3, 0.4)]])
+B = scores([[(2, 0.6), (1, 0.5)], [(4, 0.8), (3, 0.6)]])
+
+
+def listed(combined):
+    targets, values = combined.top(4)
+    return [
+        [(int(t), round(float(v), 3)) for t, v in zip(*row, strict=True) if t >= 0] for row in zip(targets, values, strict=True)
+    ]
+
+
+def test_average_counts_a_label_a_model_did_not_list_as_zero():
+    assert listed(combine([A, B], "average", [1, 1], 4)) == [[(0, 0.45), (1, 0.35), (2, 0.3)], [(3, 0.5), (4, 0.4)]]
+
+
+def test_weights_shift_the_mean():
+    assert listed(combine([A, B], "weighted", [3, 1], 1)) == [[(0, 0.675)], [(3, 0.45)]]
+
+
+def test_rank_average_looks_at_places_alone():
+    assert listed(combine([A, B], "rank-average", [1, 1], 4)) == [[(0, 0.5), (1, 0.5), (2, 0.5)], [(3, 0.75), (4, 0.5)]]
+
+
+def test_round_robin_takes_turns():
+    targets, _ = combine([A, B], "round-robin", [1, 1], 4).top(3)
+    assert targets.tolist() == [[0, 2, 1], [3, 4, -1]]
+
+
+@pytest.mark.parametrize("way", ["average", "weighted", "rank-average", "round-robin"])
+def test_the_result_is_a_proper_score_list(way):
+    combine([A, B], way, [0.3, 0.7], 3).check(way)
+
+
+def test_one_model_alone_keeps_its_order():
+    assert combine([B], "average", [1], 5).top(2)[0].tolist() == B.top(2)[0].tolist()
+
+
+def test_learnt_weights_leave_out_a_model_that_only_errs():
+    Y = Sparse.of_rows([[0], [1], [2], [3]], 6)
+    good = scores([[(label, 0.5), (5, 0.45)] for label in range(4)])
+    bad = scores([[(5, 0.9), (4, 0.8)] for _ in range(4)])
+    weights = learn_weights([good, bad], Y)
+    assert weights[1] < 0.2
+    assert combine([good, bad], "weighted", weights, 1).top(1)[0].ravel().tolist() == [0, 1, 2, 3]
+
+
+def test_scores_of_other_data_are_refused():
+    with pytest.raises(InputError, match="scores of b have 6 labels, the dataset 7: they come from other data"):
+        check_same_data({"b": B}, Sparse.of_rows([[0], [1]], 7), "valid")
+    with pytest.raises(InputError, match="2 documents, valid 3"):
+        check_same_data({"b": B}, Sparse.of_rows([[0], [1], [2]], 6), "valid")

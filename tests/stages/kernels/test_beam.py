@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from scipy.sparse import random_array
+
+from xbert.artifacts.kinds.weights import ChunkedWeights
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.kernels import beam, chunks, levels
+
+N_TERMS, N_CHILDREN, N_PARENTS = 50, 30, 5
+
+
+@pytest.fixture
+def setup():
+    rng = np.random.default_rng(0)
+    X = Sparse.of_scipy(random_array((40, N_TERMS), density=0.15, format="csr", dtype=np.float32, rng=rng))
+    W = random_array((N_CHILDREN, N_TERMS), density=0.3, format="csr", dtype=np.float32, rng=rng)
+    parent = rng.permutation(np.arange(N_CHILDREN) % N_PARENTS).astype(np.int32)
+    bias = rng.normal(size=N_CHILDREN).astype(np.float32)
+    return X, W, parent, bias
+
+
+def chunked(W, parent, bias):
+    children_ptr, children = levels.group_children(parent, N_PARENTS)
+    grouped = Sparse.of_scipy(W[children])
+    rows = chunks.chunk_rows(children_ptr, grouped.indptr, grouped.indices, grouped.data, levels.scratch(N_TERMS))
+    return ChunkedWeights(children_ptr, children, bias[children], *rows, n_terms=N_TERMS)
+
+
+def brute_force(X, W, parent, bias, beams, power, k):
+    """Every child of every cluster of a document, by plain arithmetic."""
+    margins = X.to_scipy().toarray() @ W.toarray().T + bias
+    found = []
+    for doc, clusters in enumerate(beams):
+        scored = []
+        for cluster, score in clusters:
+            for child in np.flatnonzero(parent == cluster):
+                z = margins[doc, child]
+                log = -np.log1p(np.exp(-z)) if power == 0 else -(max(0, 1 - z) ** power)
+                scored.append((-(score + log), child))
+        found.append([(child, -value) for value, child in sorted(scored)[:k]])
+    return found
+
+
+@pytest.mark.parametrize("post_processor", ["sigmoid", "l1-hinge", "l2-hinge", "l3-hinge"])
+@pytest.mark.parametrize("n_docs", [1, 40])  # one document is searched by bisection, many through the laid-out chunk
+def test_a_step_equals_brute_force(setup, post_processor, n_docs):
+    X, W, parent, bias = setup
+    X = X.slice(0, n_docs)
+    beams = [[(doc % N_PARENTS, -0.1), ((doc + 2) % N_PARENTS, -0.7)] for doc in range(n_docs)]
+    now = levels.Beam(
+        np.arange(0, 2 * n_docs + 1, 2),
+        np.array([c for row in beams for c, _ in row], np.int32),
+        np.array([s for row in beams for _, s in row], np.float32),
+    )
+    best = levels.step(X, now, chunked(W, parent, bias), post_processor, 4, levels.scratch(N_TERMS))
+    expected = brute_force(X, W, parent, bias, beams, levels.POWERS[post_processor], 4)
+    assert best.target.tolist() == [child for row in expected for child, _ in row]
+    assert np.allclose(best.score, [score for row in expected for _, score in row], atol=1e-5)
+
+
+def test_the_scratch_is_left_as_it_was(setup):
+    X, W, parent, bias = setup
+    lookup = levels.scratch(N_TERMS)
+    now = levels.Beam(np.arange(41), np.zeros(40, np.int32), np.zeros(40, np.float32))
+    levels.step(X, now, chunked(W, parent, bias), "sigmoid", 3, lookup)
+    assert (lookup == -1).all()
+
+
+def test_a_child_of_a_chunk_has_its_weights(setup):
+    _, W, parent, bias = setup
+    weights = chunked(W, parent, bias)
+    weights.check("W")
+    for child in (0, 7, 29):
+        terms, values = weights.of_child(child)
+        assert np.array_equal(np.bincount(terms, values, N_TERMS).astype(np.float32), W[[child]].toarray().ravel())
+
+
+def test_the_best_come_first_and_equals_by_number():
+    ptr, best, score = beam.keep_best(
+        np.array([0, 5, 5]), np.array([4, 3, 9, 1, 0], np.int32), np.array([0.5, 0.7, 0.7, 0.5, 0.1], np.float32), 3
+    )
+    assert ptr.tolist() == [0, 3, 3]
+    assert best.tolist() == [3, 9, 1]
+    assert np.allclose(score, [0.7, 0.7, 0.5])
+
+
+def test_far_margins_keep_their_order():
+    assert beam.log_score(np.float32(-80.0), 0) > beam.log_score(np.float32(-90.0), 0)
