@@ -110,7 +110,7 @@ def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, w
     with work.progress("clustering labels", n_clusters - 1, "splits") as bar:
         while any(node.clusters > 1 for node in nodes):
             rng = work.rng(f"split-{len(depths)}")
-            starts = [rng.choice(len(n.members), 2, replace=False) if n.clusters > 1 else None for n in nodes]
+            starts = [(int(rng.integers(len(node.members))), float(rng.random())) for node in nodes]
             halves = joblib.Parallel(work.threads, prefer="threads")(
                 joblib.delayed(split)(Z, node, base, start, max_iterations) for node, start in zip(nodes, starts, strict=True)
             )
@@ -120,9 +120,9 @@ def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, w
     return depths
 
 
-def split(Z: Sparse, node: Node, base: int, start: Array | None, max_iterations: int) -> list[Node]:
+def split(Z: Sparse, node: Node, base: int, start: tuple[int, float], max_iterations: int) -> list[Node]:
     """One node into two halves of the sizes that keep all clusters within one label of each other."""
-    if start is None:
+    if node.clusters == 1:
         return [node]
     left = (node.clusters + 1) // 2
     larger = min(max(round(node.larger * left / node.clusters), node.larger - (node.clusters - left)), left)

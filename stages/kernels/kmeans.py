@@ -18,24 +18,36 @@ def split_in_two(
     n_columns: int,
     n_left: int,
     first: int,
-    second: int,
+    chance: float,
     max_iterations: int,
 ) -> Array:
-    """Which rows go left (True): exactly n_left of them. `first` and `second` are the rows the centres start from."""
+    """Which rows go left (True): exactly n_left of them.
+
+    The centres start as k-means++ does: the row `first`, and a row drawn by how far it is from it; `chance` in [0,1) draws.
+    """
     n_rows = len(indptr) - 1
     left, right = np.zeros(n_columns, np.float32), np.zeros(n_columns, np.float32)
     for j in range(indptr[first], indptr[first + 1]):
         left[indices[j]] += data[j]
+    reach = np.empty(n_rows, np.float64)
+    total = 0.0
+    for i in range(n_rows):
+        near = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            near += data[j] * left[indices[j]]
+        total += max(1.0 - near, 0.0)
+        reach[i] = total
+    second = min(np.searchsorted(reach, chance * total, side="right"), n_rows - 1)
     for j in range(indptr[second], indptr[second + 1]):
         right[indices[j]] += data[j]
     lean, goes_left = np.empty(n_rows, np.float32), np.zeros(n_rows, np.bool_)
     before = -np.inf
     for _ in range(max_iterations):
         for i in range(n_rows):  # how much nearer to the left centre than to the right one
-            total = 0.0
+            nearer = 0.0
             for j in range(indptr[i], indptr[i + 1]):
-                total += data[j] * (left[indices[j]] - right[indices[j]])
-            lean[i] = total
+                nearer += data[j] * (left[indices[j]] - right[indices[j]])
+            lean[i] = nearer
         order = np.argsort(-lean, kind="mergesort")
         goes_left[:] = False
         for k in range(n_left):

@@ -45,9 +45,7 @@ def solve_cluster(
     return child_ptr, np.concatenate(columns), np.concatenate(values), biases
 
 
-def solve(
-    X: Any, sign: Array, cost_positive: float, cost_negative: float, tolerance: float, seed: int
-) -> tuple[Array, float]:
+def solve(X: Any, sign: Array, cost_positive: float, cost_negative: float, tolerance: float, seed: int) -> tuple[Array, float]:
     """One classifier: (weights, bias weight)."""
     from liblinear import liblinear, liblinearutil
     from scipy.sparse import csr_matrix
