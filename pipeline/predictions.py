@@ -76,7 +76,7 @@ def _answer(document: dict[str, Any], tags: Tags) -> dict[str, Any]:
 
 
 def _rows(block: list[dict[str, Any]], n_terms: int, name: str) -> Sparse:
-    """For models of given features, a document is `feature:value feature:value`; rows are scaled to unit length."""
+    """For models of given features, a document is `feature:value feature:value`."""
     indptr, indices, data = [0], [], []
     for document in block:
         try:
@@ -84,9 +84,8 @@ def _rows(block: list[dict[str, Any]], n_terms: int, name: str) -> Sparse:
         except ValueError:
             raise InputError(f"{name} line {document['line']}: not of the form feature:value feature:value") from None
         if any(not 0 <= f < n_terms or not 0 <= v < float("inf") for f, v in pairs):
-            raise InputError(f"{name} line {document['line']}: a feature is not in 0..{n_terms - 1} or its value is not >= 0")
-        norm = sum(v * v for _, v in pairs) ** 0.5 or 1.0
+            raise InputError(f"{name} line {document['line']}: features are 0..{n_terms - 1}, their values at least 0")
         indices += [f for f, _ in pairs]
-        data += [v / norm for _, v in pairs]
+        data += [v for _, v in pairs]
         indptr.append(len(indices))
     return Sparse(np.array(indptr, np.int64), np.array(indices, np.int32), np.array(data, np.float32), n_terms)

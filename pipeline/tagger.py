@@ -18,6 +18,7 @@ from xbert.artifacts.sparse import Sparse
 from xbert.artifacts.store import open_artifact
 from xbert.pipeline import pointer
 from xbert.stages.ensemble.combine import combine
+from xbert.stages.features.given import weigh_given
 from xbert.stages.features.vectorizer import Vectorizer
 from xbert.stages.match.linear import search
 from xbert.stages.rank.linear import rank
@@ -111,7 +112,7 @@ class Tagger:
         """The k best labels of each row of features, for models of given features."""
         if X.n_cols != self.n_terms:
             raise InputError(f"the rows have {X.n_cols} features, the model {self.n_terms}: they come from other data")
-        return self._tags([X] * len(self._models), k, threads)
+        return self._tags([weigh_given(model.features, X) for model in self._models], k, threads)
 
     def _tags(self, rows: Sequence[Sparse], k: int, threads: int) -> list[Tags]:
         if k < 1:

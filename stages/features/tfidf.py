@@ -75,7 +75,16 @@ class Tfidf(Method[TfidfConfig]):
             features = Features({"train": _weighed(spool, numbers, vocabulary, analysis, work)}, vocabulary, analysis.kept())
         vectorizer = Vectorizer(features)
         held_out = {name: _transformed(name, texts[name], vectorizer, work) for name in dataset.held_out}
-        return Features({**features.X, **held_out}, vocabulary, features.analysis)
+        return Features({**features.X, **held_out}, vocabulary, features.analysis, _label_rows(dataset, vectorizer, work))
+
+
+def _label_rows(dataset: Dataset, vectorizer: Vectorizer, work: Work) -> Sparse | None:
+    """The labels' own texts and other names as rows of the same terms, for embeddings made of label text."""
+    labels = dataset.labels
+    if not labels.have_text:
+        return None
+    texts = [f"{text}\n{other}" for text, other in zip(labels.texts, labels.alternatives, strict=True)]
+    return vectorizer.transform(texts, work.threads)
 
 
 def _texts(name: str, texts: Strings | None) -> Strings:

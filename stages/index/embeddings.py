@@ -24,7 +24,7 @@ class Embeddings:
 
 def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
     """The label vectors of that name; labels without them get a stand-in from their text or their relatives."""
-    rows = label_text_rows(dataset, features)
+    rows = features.label_rows
     pifa = _unit(sum_by_label(features.X["train"], dataset.train.Y))
     if embedding == PIFA:
         Z, known = pifa, pifa.row_lengths() > 0
@@ -39,11 +39,6 @@ def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
         Z, known = _side_by_side(pifa, rows), (pifa.row_lengths() > 0) | (rows.row_lengths() > 0)
     guess = _stand_in(Z, known, rows if embedding == PIFA else pifa if embedding == TEXT else None, dataset)
     return Embeddings(Z, known, guess)
-
-
-def label_text_rows(dataset: Dataset, features: Features) -> Sparse | None:
-    """TF-IDF of the labels' own text, in the documents' vocabulary; None where labels have no text."""
-    return features.label_rows if dataset.labels.have_text else None
 
 
 def sum_by_label(X: Sparse, Y: Sparse) -> Sparse:
