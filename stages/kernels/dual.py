@@ -75,6 +75,7 @@ def solve(
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x2545F4914F6CDD1D)
     bias = np.float32(0.0)
     active, iteration = n_rows, 0
+    settled = 0  # passes since all rows were looked at
     highest_before = np.inf
     while iteration < max_iterations:
         highest, lowest = -np.inf, np.inf
@@ -94,7 +95,9 @@ def solve(
                 dot += w[indices[j]] * data[j]
             gradient = y * dot - np.float32(1.0) + alpha[i] * shift
             if alpha[i] == 0:
-                if gradient > highest_before:  # a row far on its right side: leave it out until the end
+                # A row on its right side is left out until the others have settled; then all are looked at once more.
+                # LIBLINEAR waits until it is farther right than any row is wrong: a third more visits for the same result.
+                if gradient > highest_before or (settled > 0 and gradient > 0):
                     active -= 1
                     order[s], order[active] = order[active], order[s]
                     continue
@@ -114,8 +117,9 @@ def solve(
         if highest - lowest <= tolerance:
             if active == n_rows:
                 break
-            active, highest_before = n_rows, np.inf  # what was left out is looked at once more
+            active, highest_before, settled = n_rows, np.inf, 0
             continue
+        settled += 1
         highest_before = highest if highest > 0 else np.inf
     return bias, iteration
 

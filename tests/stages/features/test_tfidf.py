@@ -106,8 +106,8 @@ def test_the_table_is_a_power_of_two_and_at_most_half_full(features_of):
 
 def test_progress_reaches_its_totals(dataset_of, work):
     run(dataset_of(train=["aa bb", "aa bb"], valid=["aa"]), work)
-    assert set(work.bars) == {"counting terms", "weighing terms", "transforming valid"}
-    assert all(bar.done == bar.total for bar in work.bars.values())
+    assert len(work.bars) == 3  # counting, weighing, transforming valid
+    assert all(bar.done == bar.total for bar in work.bars)
 
 
 def test_no_text_is_refused(dataset_of, work):
