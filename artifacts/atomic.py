@@ -78,10 +78,9 @@ def rename_folder(source: Path, target: Path) -> None:
 
 def remove_folder(path: Path) -> None:
     """Remove a folder if it is there: renamed first, so that a half-removed one never bears a good name."""
-    if not path.exists():
-        return
-    doomed = path.with_name(f".doomed-{path.name.lstrip('.')}")
-    if doomed.exists():
+    doomed = path.with_name(f".doomed-{path.name}")
+    if doomed.exists():  # left by a crash
         shutil.rmtree(doomed)
-    os.rename(path, doomed)
-    shutil.rmtree(doomed)
+    if path.exists():
+        os.rename(path, doomed)
+        shutil.rmtree(doomed)

@@ -103,6 +103,7 @@ class Store:
                     self._note(recipe, time.monotonic() - started)
                 elif Manifest.read(partial).recipe != recipe:
                     raise ArtifactError(f"{partial} holds another recipe's result: remove that folder and run again")
+                shutil.rmtree(partial / PIECES, ignore_errors=True)
                 remove_folder(final)
                 rename_folder(partial, final)
         return final
@@ -110,9 +111,7 @@ class Store:
     def _seal(self, partial: Path, recipe: Recipe, kind: type[Artifact]) -> None:
         sync_folder(partial)
         manifest = Manifest.of(partial, recipe, kind)
-        # Every byte is on the disk by now; only then may the pieces go, and last of all the manifest come.
-        manifest.write(partial)
-        remove_folder(partial / PIECES)
+        manifest.write(partial)  # every byte is on the disk by now, so from here on the folder is whole
 
     def _note(self, recipe: Recipe, seconds: float) -> None:
         usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -29,7 +29,7 @@ from xbert.stages.kernels.text_rows import weigh_rows
 class TfidfConfig(Config):
     """How text becomes terms, and which terms are kept."""
 
-    word_ngrams: int = setting(1, "longest run of words that is a term; 0 for no words at all", low=0, high=3)
+    word_ngrams: int = setting(2, "longest run of words that is a term; 0 for no words at all", low=0, high=3)
     char_ngrams: int = setting(0, "longest run of characters within a word that is a term; 0 for none", low=0, high=10)
     char_min: int = setting(3, "shortest run of characters that is a term, where char_ngrams is not 0", low=1, high=10)
     min_df: int = setting(2, "a term is kept if at least so many training documents have it", low=1)

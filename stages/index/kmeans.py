@@ -31,7 +31,7 @@ class KMeansConfig(Config):
     )
     clusters: int | str = setting(AUTO, "number of label clusters K; 'auto' takes it from labels_per_cluster", low=2)
     labels_per_cluster: int = setting(64, "about how many labels a cluster holds when clusters = 'auto'", low=1)
-    branching: int = setting(16, "about how many children a cluster of the upper levels has", low=2)
+    branching: int = setting(64, "about how many children a cluster of the upper levels has", low=2)
     max_iterations: int = setting(20, "most rounds of one balanced 2-means split", low=1)
     seed: int = setting(0, "another seed gives another clustering: for ensembles")
 

@@ -38,7 +38,7 @@ class LinearConfig(Config):
     cost_negative: float = setting(1.0, "cost of a false positive (Cn)", low=1e-6)
     tolerance: float = setting(0.1, "stop a classifier when its optimality gap is below this", low=1e-8)
     max_iterations: int = setting(100, "most passes over a classifier's documents", low=1)
-    threshold: float = setting(0.1, "weights up to this size are dropped", low=0.0)
+    threshold: float = setting(0.05, "weights up to this size are dropped", low=0.0)
     post_processor: str = setting(
         "l3-hinge", "how a margin z becomes a score: 1/(1+exp(-z)), or exp(-max(0,1-z)^p)", choices=tuple(levels.POWERS)
     )

@@ -36,6 +36,10 @@ def features_of(bench):
 
     def build(settings=None, threads=1, **splits):
         with TemporaryDirectory() as folder:
-            return Tfidf().run({"data": dataset_of(**splits)}, TfidfConfig(**(settings or {})), bench(Path(folder), threads))
+            return Tfidf().run(
+                {"data": dataset_of(**splits)},
+                TfidfConfig(**{"word_ngrams": 1, **(settings or {})}),
+                bench(Path(folder), threads),
+            )
 
     return build

@@ -12,7 +12,7 @@ from xbert.stages.features.tfidf import Tfidf, TfidfConfig
 
 
 def run(dataset, work, **settings):
-    return Tfidf().run({"data": dataset}, TfidfConfig(**settings), work)
+    return Tfidf().run({"data": dataset}, TfidfConfig(**{"word_ngrams": 1, **settings}), work)
 
 
 def digest(folder):

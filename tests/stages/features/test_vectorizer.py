@@ -51,7 +51,7 @@ def test_a_table_of_strings_and_a_list_give_the_same(features_of, threads):
 
 
 def test_a_loaded_vocabulary_gives_the_same(dataset_of, work):
-    features = Tfidf().run({"data": dataset_of(train=TEXTS)}, TfidfConfig(min_df=1), work)
+    features = Tfidf().run({"data": dataset_of(train=TEXTS)}, TfidfConfig(min_df=1, word_ngrams=1), work)
     features.save(work.folder)
     equal(Vectorizer(Features.load(work.folder)).transform(TEXTS), features.X["train"])
 
