@@ -34,8 +34,8 @@ class LinearConfig(Config):
         choices=NEGATIVES,
     )
     proposals: int = setting(10, "clusters per document that count as sent there by the matcher (man)", low=1)
-    cost_positive: float = setting(1.0, "cost of missing a positive document (Cp)", low=1e-6)
-    cost_negative: float = setting(1.0, "cost of a false positive (Cn)", low=1e-6)
+    cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
+    cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
     tolerance: float = setting(0.1, "stop a classifier when its optimality gap is below this", low=1e-8)
     max_iterations: int = setting(100, "most passes over a classifier's documents", low=1)
     threshold: float = setting(0.05, "weights up to this size are dropped", low=0.0)
