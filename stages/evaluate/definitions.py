@@ -32,6 +32,11 @@ def definitions(a: float, b: float, few: int, medium: int) -> list[tuple[str, st
             "at least one document.",
         ),
         (
+            "seen labels",
+            "The metric with labels that no training document has taken out of the truth: comparable with figures of "
+            "benchmarks that drop them.",
+        ),
+        (
             "macro P@5, R@5, F@5",
             "For each label: how often it is right when named among the first 5, how often it is named when true, and "
             "the harmonic mean of both; then the plain mean over the labels of the class that are true somewhere in "

@@ -15,7 +15,7 @@ from xbert.stages.evaluate import frequency, matcher
 from xbert.stages.evaluate.bootstrap import Draws
 from xbert.stages.evaluate.report import Facts, page
 from xbert.stages.metrics.places import place
-from xbert.stages.metrics.ranking import Truth, inverse_propensities, overall, shares
+from xbert.stages.metrics.ranking import Truth, against_seen, inverse_propensities, overall, shares
 
 ENSEMBLE = "ensemble"
 _ALWAYS = (1, 3, 5)
@@ -63,7 +63,7 @@ class Evaluate(Method[EvaluateConfig]):
 
     stage: ClassVar[str] = "evaluate"
     name: ClassVar[str] = "metrics"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     config: ClassVar[type[Config]] = EvaluateConfig
     needs: ClassVar[tuple[str, ...]] = ("data", "*/index", "*/match", "*/rank", "ensemble")
     gives: ClassVar[type[Evaluation]] = Evaluation
@@ -126,7 +126,7 @@ def _measured(
         placed = place(truth.Y, scores, max(ks))
         found[name] = shares(placed, truth, ks)
         tally = frequency.LabelTally.of(placed, scores)
-        tables[name] = _tables(tally, groups, counts)
+        tables[name] = _tables(tally, groups, counts) | {"seen": against_seen(scores, truth.Y, truth.inverse, counts, ks)}
     draws = _draws(split, found, truth, config)
     for name in rankers:
         values = overall(found[name], truth)

@@ -146,6 +146,8 @@ def _overall_rows(found: dict[str, Any], ks: tuple[int, ...]) -> Iterator[_Row]:
         kind = "first" if name.endswith(f"@{ks[0]}") else ""
         yield name, [_cell(one[name], one["intervals"].get(name)) for one in found.values()], kind
     yield "coverage@5", [_cell(one["coverage@5"]) for one in found.values()], "first"
+    for k in ks:
+        yield f"PSP@{k}, seen labels", [_cell(one["seen"][f"PSP@{k}"]) for one in found.values()], "first" if k == ks[0] else ""
 
 
 def _frequency_rows(found: dict[str, Any], facts: Facts) -> Iterator[_Row]:

@@ -101,6 +101,20 @@ def overall(found: dict[str, Array], truth: Truth) -> dict[str, float]:
     return values
 
 
+def against_seen(scores: Scores, Y: Sparse, inverse: Array, counts: Array, ks: tuple[int, ...]) -> dict[str, float]:
+    """The same metrics with labels that no training document has taken out of the truth, and documents left without any.
+
+    How the field's benchmarks often measure; unseen labels weigh most in PSP@k, and no trained model can name them.
+    """
+    seen = counts[Y.indices] > 0
+    lengths = np.bincount(rows_of(Y)[seen], minlength=Y.n_rows)
+    indptr = np.r_[np.int64(0), np.cumsum(lengths)]
+    documents = np.flatnonzero(lengths)
+    kept = Sparse(indptr, Y.indices[seen], None, Y.n_cols).take(documents)
+    truth = Truth.of(kept, inverse, ks)
+    return overall(shares(place(kept, Scores(scores.S.take(documents)), max(ks)), truth, ks), truth)
+
+
 def ndcg(scores: Scores, Y: Sparse, k: int) -> float:
     """nDCG@k of one ranking, in percent: what weights and settings are chosen by."""
     truth = Truth.of(Y, np.ones(Y.n_cols), (k,))

@@ -9,7 +9,7 @@ from sklearn.metrics import ndcg_score
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.metrics.places import place
-from xbert.stages.metrics.ranking import Truth, inverse_propensities, names, overall, percent, shares
+from xbert.stages.metrics.ranking import Truth, against_seen, inverse_propensities, names, overall, percent, shares
 
 KS = (1, 3, 5)
 
@@ -115,3 +115,11 @@ def test_names_stand_in_the_order_of_the_metrics():
 def test_a_share_of_nothing_is_no_number():
     assert percent(0, 0) is None
     assert percent(1, 3) == 33.33
+
+
+def test_against_seen_labels_is_the_metric_with_the_others_out_of_the_truth(ranking):
+    scores = ranking([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 5)
+    counts, inverse = np.array([9, 4, 2, 0, 0]), np.array([1.0, 2.0, 3.0, 50.0, 50.0])
+    found = against_seen(scores, Sparse.of_rows([[0, 3], [4], [1, 2]], 5), inverse, counts, KS)
+    assert found == measure(ranking([[0, 1, 2], [2, 1, 0]], 5), [[0], [1, 2]], inverse)
+    assert found["PSP@3"] == 100
