@@ -38,7 +38,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	folder=$$(mktemp -d) && ln -s "$(CURDIR)" "$$folder/xbert" && cd "$$folder" && \
-	  "$(CURDIR)/$(BIN)/mypy" --config-file xbert/setup.cfg --cache-dir "$(CURDIR)/.mypy_cache" -m xbert -m xbert.cli -p xbert.artifacts -p xbert.stages -p xbert.pipeline; \
+	  "$(abspath $(BIN)/mypy)" --config-file xbert/setup.cfg --cache-dir "$(CURDIR)/.mypy_cache" -m xbert -m xbert.cli -p xbert.artifacts -p xbert.stages -p xbert.pipeline; \
 	  status=$$?; rm -r "$$folder"; exit $$status
 
 clean:

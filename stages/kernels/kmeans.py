@@ -37,7 +37,9 @@ def split_in_two(
             near += data[j] * left[indices[j]]
         total += max(1.0 - near, 0.0)
         reach[i] = total
-    second = min(np.searchsorted(reach, chance * total, side="right"), n_rows - 1)
+    second = np.int64(np.searchsorted(reach, chance * total, side="right"))
+    if second == n_rows:  # rounding, or every row the same
+        second -= 1
     for j in range(indptr[second], indptr[second + 1]):
         right[indices[j]] += data[j]
     lean, goes_left = np.empty(n_rows, np.float32), np.zeros(n_rows, np.bool_)
