@@ -36,6 +36,12 @@ class _Commands(click.Group):
         except XbertError as error:
             click.echo(f"xbert: {error}", err=True)
             ctx.exit(error.exit_code)
+        except BrokenPipeError:
+            raise  # whoever read us has had enough; click ends quietly
+        except OSError as error:
+            what = f"{error.filename}: " if error.filename else ""
+            click.echo(f"xbert: {what}{error.strerror or error}", err=True)
+            ctx.exit(3)
         except KeyboardInterrupt:
             again = " ".join(["xbert", *sys.argv[1:]])
             click.echo(f"\nxbert: stopped; what is finished is kept: `{again}` goes on from there", err=True)
@@ -117,9 +123,10 @@ _stage_command("ensemble", "ensemble", "Combine the models of the experiment.")
 def run(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool) -> None:
     """Run everything that is out of date, from the corpus to the report."""
     from xbert.pipeline.registry import STAGES
+    from xbert.pipeline.results import is_evaluated
 
     runner = _run(experiment, overrides, STAGES, force, dry_run, quiet)
-    if not dry_run:
+    if not dry_run and is_evaluated(runner):
         _print_metrics(runner, False)
 
 

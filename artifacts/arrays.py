@@ -164,7 +164,10 @@ class Strings(Sequence[str]):
         if not -len(self) <= at < len(self):
             raise IndexError(at)
         at %= len(self)
-        return self.blob[self.offsets[at] : self.offsets[at + 1]].tobytes().decode("utf-8")
+        try:
+            return self.blob[self.offsets[at] : self.offsets[at + 1]].tobytes().decode("utf-8")
+        except UnicodeDecodeError:
+            raise ArtifactError(f"entry {at} of a string table is not UTF-8: the artifact is damaged") from None
 
     def __iter__(self) -> Iterator[str]:
         return (self[i] for i in range(len(self)))

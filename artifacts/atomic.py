@@ -56,7 +56,7 @@ def sync_folder(path: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a small file whole: under another name first, on the disk, then renamed into place."""
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")  # a name of its own: others may write the same file
     with part.open("wb") as stream:
         stream.write(content)
         stream.flush()

@@ -51,6 +51,8 @@ class Manifest:
             )
         try:
             recipe = Recipe(**content["recipe"])
+            if not isinstance(recipe.config, dict) or not isinstance(recipe.inputs, dict):
+                raise TypeError("its recipe has no settings")
             return cls(content["kind"], int(content["kind_format"]), recipe, dict(content["files"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(f"{folder / NAME} is malformed ({error}); {_ADVICE}") from None

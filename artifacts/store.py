@@ -25,6 +25,7 @@ from xbert.artifacts.fingerprint import Recipe
 from xbert.artifacts.kinds.base import Artifact
 from xbert.artifacts.lock import locked
 from xbert.artifacts.manifest import NAME, Manifest
+from xbert.artifacts.trust import note_verified, verify_once
 
 A = TypeVar("A", bound=Artifact)
 PIECES = "pieces"
@@ -94,18 +95,17 @@ class Store:
             with locked(self.folder / ".locks" / f"{recipe.stage}-{recipe.name}", f"{recipe.stage}/{recipe.name}"):
                 if final.exists() and not force:
                     return final
-                if not (partial / NAME).exists():  # with a manifest it is whole, and only its rename is missing
+                if not _is_sealed(partial, recipe):
                     _sweep(partial)
                     started = time.monotonic()
                     artifact = compute(partial, Pieces(partial / PIECES))
                     artifact.save(partial)
                     self._seal(partial, recipe, kind)
                     self._note(recipe, time.monotonic() - started)
-                elif Manifest.read(partial).recipe != recipe:
-                    raise ArtifactError(f"{partial} holds another recipe's result: remove that folder and run again")
                 shutil.rmtree(partial / PIECES, ignore_errors=True)
                 remove_folder(final)
                 rename_folder(partial, final)
+                note_verified(final, Manifest.read(final))
         return final
 
     def _seal(self, partial: Path, recipe: Recipe, kind: type[Artifact]) -> None:
@@ -128,7 +128,7 @@ class Store:
         """The last note of each artifact."""
         notes: dict[str, dict[str, Any]] = {}
         path = self.folder / "journal.jsonl"
-        for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        for line in path.read_bytes().decode("utf-8", "replace").splitlines() if path.exists() else []:
             try:
                 note = json.loads(line)
                 notes[note["artifact"]] = note
@@ -162,8 +162,15 @@ def open_artifact(folder: Path, kind: type[A]) -> A:
     """Open a finished artifact by its folder, after checking that it is whole, of that kind and of a known format."""
     if not folder.exists():
         raise ArtifactError(f"{folder} is missing: run the experiment first")
-    Manifest.read(folder).check(folder, kind)
+    check_artifact(folder, kind)
     return kind.load(folder)
+
+
+def check_artifact(folder: Path, kind: type[Artifact]) -> None:
+    """Refuse a folder that is not a whole artifact of that kind, or whose bytes are not those that were written."""
+    manifest = Manifest.read(folder)
+    manifest.check(folder, kind)
+    verify_once(folder, manifest)
 
 
 def differences(before: Recipe, now: Recipe) -> list[str]:
@@ -182,6 +189,14 @@ def differences(before: Recipe, now: Recipe) -> list[str]:
             how = "is new" if key not in before.inputs else "is gone" if key not in now.inputs else "changed"
             changes.append(f"its {key} {how}")
     return changes
+
+
+def _is_sealed(partial: Path, recipe: Recipe) -> bool:
+    """Whether the partial folder is whole and only its rename is missing."""
+    try:
+        return (partial / NAME).exists() and Manifest.read(partial).recipe == recipe
+    except ArtifactError:
+        return False
 
 
 def _sweep(partial: Path) -> None:

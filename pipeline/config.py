@@ -14,6 +14,8 @@ from xbert.stages.base import Config, Method
 
 _SHARED = tuple(stage for stage in STAGES if stage not in MODEL_STAGES)
 _RUN_KEYS = ("folder", "threads")
+_MOST_THREADS = 1024
+_LONGEST_NAME = 200  # file systems take 255; what xbert writes inside adds to it
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,12 @@ def _apply(content: dict[str, Any], override: str) -> None:
         raise UsageError(f"-o {override}: write it as section.key=value, like -o index.clusters=512")
     table: Any = content
     if parts[0] == "model":
-        names = {str(model.get("name")): model for model in content.get("model", []) if isinstance(model, dict)}
+        models = content.get("model", [])
+        names = {str(each.get("name")): each for each in models if isinstance(each, dict)} if isinstance(models, list) else {}
         if parts[1] not in names:
             raise UsageError(f"-o {override}: there is no model {parts[1]!r}{did_you_mean(parts[1], names)}")
+        if len(parts) < 4:
+            raise UsageError(f"-o {override}: write it as model.NAME.section.key=value")
         table, parts = names[parts[1]], parts[2:]
     for part in parts[:-1]:
         table = table.setdefault(part, {})
@@ -80,9 +85,10 @@ def _apply(content: dict[str, Any], override: str) -> None:
 def _value(text: str) -> Any:
     """The text as a TOML value if it is one, else as a plain word."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return parsed["value"] if len(parsed) == 1 else text
 
 
 def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
@@ -108,10 +114,12 @@ def _run_section(section: Mapping[str, Any], path: Path) -> tuple[Path, int]:
         if key not in _RUN_KEYS:
             raise InputError(f"[run] has no setting {key!r}{did_you_mean(key, _RUN_KEYS)}")
     folder, threads = section.get("folder", f"runs/{path.stem}"), section.get("threads", 0)
-    if not isinstance(folder, str) or not folder:
+    if not isinstance(folder, str) or not folder or "\0" in folder:
         raise InputError(f"[run] folder = {folder!r}: must be a path")
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
-        raise InputError(f"[run] threads = {threads!r}: must be a whole number, 0 for all cores")
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in Path(folder).parts):
+        raise InputError(f"[run] folder: a name in it is longer than {_LONGEST_NAME} bytes")
+    if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= _MOST_THREADS:
+        raise InputError(f"[run] threads = {threads!r}: must be a whole number up to {_MOST_THREADS}, 0 for all cores")
     return path.parent / folder, threads or available_cores()
 
 
@@ -125,7 +133,8 @@ def _models(content: dict[str, Any], base: Path) -> dict[str, dict[str, Choice]]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError("write models as [[model]] with a name, in double brackets")
     if not tables:
-        tables = [{"name": content.get("match", {}).get("method", registry.default_method("match"))}]
+        method = content.get("match", {}).get("method")
+        tables = [{"name": method if isinstance(method, str) else registry.default_method("match")}]
     models: dict[str, dict[str, Choice]] = {}
     for table in tables:
         name = table.get("name")
@@ -136,6 +145,8 @@ def _models(content: dict[str, Any], base: Path) -> dict[str, dict[str, Choice]]
         for key in table:
             if key not in ("name", *MODEL_STAGES):
                 raise InputError(f"model {name!r} has no section {key!r}{did_you_mean(key, MODEL_STAGES)}")
+            if key != "name" and not isinstance(table[key], dict):
+                raise InputError(f"model {name!r}: {key} must be a section, like {key}.seed = 1, not {table[key]!r}")
         merged = {stage: {**content.get(stage, {}), **table.get(stage, {})} for stage in MODEL_STAGES}
         models[name] = {stage: _named(f"model {name}", _choice, stage, merged[stage], base) for stage in MODEL_STAGES}
     return models
@@ -159,7 +170,7 @@ def _choice(stage: str, section: Mapping[str, Any], base: Path) -> Choice:
             raise InputError(f"[{stage}] has no setting {key!r}{did_you_mean(key, known)}")
     for key, value in values.items():
         if known[key].metadata.get("path") and isinstance(value, str) and value:
-            values[key] = str(Path(os.path.abspath(base / Path(value).expanduser())))
+            values[key] = str(Path(os.path.abspath(base / os.path.expanduser(value))))
     try:
         return Choice(method, method.config(**values))
     except InputError as error:

@@ -36,16 +36,24 @@ def write(folder: Path, graph: Graph, store: Store) -> None:
     """Write model.json, unless it says the same already."""
     now = of(graph, store)
     content: dict[str, Any] = {"format": FORMAT, "data": now.data, "models": now.models, "ensemble": now.ensemble}
-    path = folder / NAME
-    if not path.exists() or read_json(path) != content:
-        write_json(path, content)
+    if _content(folder) != content:
+        write_json(folder / NAME, content)
+
+
+def _content(folder: Path) -> dict[str, Any] | None:
+    try:
+        return read_json(folder / NAME)
+    except ArtifactError:
+        return None  # missing or damaged: it is written anew
 
 
 def read(folder: Path) -> Pointer:
     """Read a run folder's model.json."""
     if not (folder / NAME).exists():
         raise StaleError(f"{folder} holds no finished model: run the experiment first (`xbert run EXPERIMENT.toml`)")
-    content = read_json(folder / NAME)
+    content = _content(folder)
+    if content is None:
+        raise ArtifactError(f"{folder / NAME} is damaged: run the experiment again, which writes it anew")
     found = content.get("format")
     if not isinstance(found, int) or found > FORMAT:
         raise ArtifactError(f"{folder / NAME} is of format {found}, this xbert reads up to {FORMAT}: install a newer xbert")

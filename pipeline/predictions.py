@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -15,6 +16,9 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.sparse import Sparse
 from xbert.pipeline.config import available_cores
 from xbert.pipeline.tagger import Tagger, Tags
+
+_PAIR = re.compile(r"[0-9]{1,18}:\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LARGEST = 1e18  # its square, summed over a document, still fits a float32
 
 
 def tag_stream(model: Path, source: Path, k: int, threads: int, batch: int) -> Iterator[str]:
@@ -51,13 +55,18 @@ def _documents(stream: BinaryIO | io.BufferedIOBase, name: str) -> Iterator[dict
 
 def _json_document(line: str, name: str, number: int) -> dict[str, Any]:
     try:
-        document = json.loads(line)
-    except ValueError as error:
+        document = json.loads(line, parse_constant=_refuse_constant)
+        json.dumps(document, ensure_ascii=False).encode("utf-8")  # half a surrogate pair could not be printed again
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name} line {number}: not valid JSON ({error})") from None
     text = document.get("text") if isinstance(document, dict) else None
     if not isinstance(text, str):
         raise InputError(f"{name} line {number}: 'text' is missing or not a string")
     return {"text": text, "line": number, **({"id": document["id"]} if "id" in document else {})}
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON value")
 
 
 def _tag(tagger: Tagger, block: list[dict[str, Any]], k: int, threads: int, name: str) -> Iterator[str]:
@@ -79,12 +88,15 @@ def _rows(block: list[dict[str, Any]], n_terms: int, name: str) -> Sparse:
     """For models of given features, a document is `feature:value feature:value`."""
     indptr, indices, data = [0], [], []
     for document in block:
-        try:
-            pairs = sorted((int(f), float(v)) for f, v in (pair.split(":") for pair in document["text"].split()))
-        except ValueError:
-            raise InputError(f"{name} line {document['line']}: not of the form feature:value feature:value") from None
-        if any(not 0 <= f < n_terms or not 0 <= v < float("inf") for f, v in pairs):
-            raise InputError(f"{name} line {document['line']}: features are 0..{n_terms - 1}, their values at least 0")
+        where = f"{name} line {document['line']}"
+        cells = document["text"].split()
+        if not all(_PAIR.fullmatch(cell) for cell in cells):
+            raise InputError(f"{where}: not of the form feature:value feature:value, with values of at least 0")
+        pairs = sorted((int(f), float(v)) for f, v in (cell.split(":") for cell in cells))
+        if any(f >= n_terms or v > _LARGEST for f, v in pairs):
+            raise InputError(f"{where}: features are 0..{n_terms - 1}, and their values at most {_LARGEST:g}")
+        if len({f for f, _ in pairs}) < len(pairs):
+            raise InputError(f"{where}: a feature is there twice")
         indices += [f for f, _ in pairs]
         data += [v for _, v in pairs]
         indptr.append(len(indices))

@@ -12,6 +12,11 @@ def _evaluation(runner: Runner) -> Node:
     return runner.graph.nodes[-1]
 
 
+def is_evaluated(runner: Runner) -> bool:
+    """Whether there are metrics; without held-out documents there are none."""
+    return runner.store.has(_evaluation(runner).recipe)
+
+
 def metrics(runner: Runner) -> dict[str, Any]:
     """model -> split -> metric -> percent."""
     found: dict[str, Any] = runner.artifact(_evaluation(runner)).metrics

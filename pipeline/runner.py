@@ -65,8 +65,15 @@ class Runner:
         """Make what is missing for those stages; with `force`, those stages themselves anew. Returns what was (to be) made."""
         asked = set(stages)
         made: list[str] = []
+        if asked == {"ensemble"} and self.graph.ensemble is None:
+            self.console.say("ensemble: the experiment has one model, so there is nothing to combine")
         for node in self.graph.upto(asked):
             again = force and node.stage in asked
+            if node.stage == "evaluate" and not dry_run:
+                self._point()
+                if len(asked) > 1 and not self.has_held_out():
+                    self.console.say(f"{node.name}: left out, there is no valid or test split to measure on")
+                    continue
             if self.store.has(node.recipe) and not again:
                 self.console.say(f"{node.name}: up to date")
                 continue
@@ -106,12 +113,18 @@ class Runner:
             self._loaded[key] = self.store.load(node.recipe, node.choice.method.gives)
         return self._loaded[key]
 
+    def has_held_out(self) -> bool:
+        """Whether there are documents to measure on; True as long as the data is not known."""
+        data = self.graph.nodes[0]
+        return not self.store.has(data.recipe) or bool(self.artifact(data).held_out)
+
     def _point(self) -> None:
         """Once every model is whole, say in the run folder which artifacts make it up."""
         needed = [node for made in self.graph.models.values() for node in made.values()]
         needed += [self.graph.ensemble] if self.graph.ensemble else []
         if all(self.store.has(node.recipe) for node in needed):
-            pointer.write(self.experiment.folder, self.graph, self.store)
+            with storage_errors(self.experiment.folder):
+                pointer.write(self.experiment.folder, self.graph, self.store)
 
 
 def _plain(value: Any) -> str:

@@ -33,6 +33,8 @@ def rows(runner: Runner, verify: bool = False) -> list[Row]:
 def _row(runner: Runner, node: Node, journal: dict[str, dict[str, Any]], verify: bool) -> Row:
     folder = runner.store.path(node.recipe)
     place = f"{node.recipe.stage}/{node.recipe.name}"
+    if node.stage == "evaluate" and not runner.has_held_out():
+        return Row(node.name, DONE, "nothing to measure on: no valid or test split", None, None, place)
     if not folder.exists():
         reason = runner.store.why_not(node.recipe)
         state = INTERRUPTED if reason.startswith(INTERRUPTED) else MISSING if reason == "never run" else STALE

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from xbert.artifacts.errors import InputError, StaleError
-from xbert.artifacts.kinds.dataset import Labels
+from xbert.artifacts.kinds.dataset import Dataset, Labels
 from xbert.artifacts.kinds.ensemble import Ensemble
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.kinds.linear_matcher import LinearMatcher
 from xbert.artifacts.kinds.linear_ranker import LinearRanker
 from xbert.artifacts.kinds.scores import Scores
-from xbert.artifacts.manifest import Manifest
 from xbert.artifacts.sparse import Sparse
-from xbert.artifacts.store import open_artifact
+from xbert.artifacts.store import check_artifact, open_artifact
 from xbert.pipeline import pointer
 from xbert.stages.ensemble.combine import combine
 from xbert.stages.features.given import weigh_given
@@ -84,7 +83,7 @@ class Tagger:
             Model(load(m["features"], Features), load(m["match"], LinearMatcher), load(m["rank"], LinearRanker))
             for m in found.models.values()
         ]
-        Manifest.read(folder / found.data)
+        check_artifact(folder / found.data, Dataset)
         return cls(Labels.load(folder / found.data), models, load(found.ensemble, Ensemble) if found.ensemble else None)
 
     @property
@@ -117,11 +116,13 @@ class Tagger:
     def _tags(self, rows: Sequence[Sparse], k: int, threads: int) -> list[Tags]:
         if k < 1:
             raise InputError(f"k = {k}: must be at least 1")
+        k = min(k, len(self.labels))
         members = [model.scores(X, threads) for model, X in zip(self._models, rows, strict=True)]
         if self._ensemble is None:
             scores = members[0]
         else:
-            scores = combine(members, self._ensemble.combine, self._ensemble.weights, max(k, 1))
+            how = self._ensemble
+            scores = combine(members, how.combine, how.weights, k, how.places)
         wordless = np.logical_and.reduce([X.row_lengths() == 0 for X in rows])
         found, values = scores.top(k)
         return [self._one(found[i], values[i], bool(wordless[i])) for i in range(len(found))]

@@ -20,6 +20,7 @@ from xbert.artifacts.kinds.base import Artifact
 
 T = TypeVar("T")
 AUTO = "auto"
+_LARGEST = 2**31 - 1  # what every kernel's integers can hold
 
 
 def setting(
@@ -68,6 +69,8 @@ def _checked(name: str, value: Any, hint: Any, rule: Mapping[str, Any]) -> Any:
             raise InputError(
                 f"{name} = {value!r}: must be {'a number' if float in numeric else 'a whole number'}{_or_auto(kinds)}"
             )
+        if (isinstance(value, int) and abs(value) > _LARGEST) or (isinstance(value, float) and math.isinf(value)):
+            raise InputError(f"{name} is too large: a number must lie within +-{_LARGEST:,}")
         low, high = rule.get("low"), rule.get("high")
         if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
             between = f"at least {low}" if high is None else f"at most {high}" if low is None else f"between {low} and {high}"

@@ -20,6 +20,7 @@ class Ensemble(Artifact):
     combine: str
     weights: list[float]
     top: int
+    places: int  # labels a member lists at most: what a place is measured against
     scores: dict[str, Scores]
 
     def __post_init__(self) -> None:
@@ -28,7 +29,8 @@ class Ensemble(Artifact):
 
     def save(self, folder: Path) -> None:
         """Write the weights and every split's scores."""
-        header = {"members": self.members, "combine": self.combine, "weights": self.weights, "top": self.top}
+        header: dict[str, Any] = {"members": self.members, "combine": self.combine, "weights": self.weights, "top": self.top}
+        header |= {"places": self.places}
         write_json(folder / "ensemble.json", {**header, "scores": save_scores(folder, self.scores)})
 
     @classmethod

@@ -12,19 +12,19 @@ AVERAGE, WEIGHTED, RANK_AVERAGE, ROUND_ROBIN = "average", "weighted", "rank-aver
 WAYS = (AVERAGE, WEIGHTED, RANK_AVERAGE, ROUND_ROBIN)
 
 
-def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: int) -> Scores:
-    """The `top` best labels of each document by the members together.
+def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: int, places: int) -> Scores:
+    """The `top` best labels of each document by the members together; `places` is how many a member lists at most.
 
     average, weighted     the mean of the scores, equal weights for `average`
-    rank-average          the mean of 1 - place/longest, so that members with other scales of score count alike
+    rank-average          the mean of 1 - place/places, so that members with other scales of score count alike
     round-robin           the members' first labels in turn, then their second ones, each label once
 
     >>> a = Scores.of_top(np.array([[0, 1]]), np.array([[0.9, 0.2]]), 3)
     >>> b = Scores.of_top(np.array([[2, 1]]), np.array([[0.6, 0.5]]), 3)
-    >>> combine([a, b], "average", [1, 1], 3).top(3)[0].tolist()
+    >>> combine([a, b], "average", [1, 1], 3, 2).top(3)[0].tolist()
     [[0, 1, 2]]
     """
-    documents, labels, values = _entries(members, way, weights)
+    documents, labels, values = _entries(members, way, weights, places)
     keys = documents * members[0].n_targets + labels
     unique, inverse = np.unique(keys, return_inverse=True)
     total: Array
@@ -36,10 +36,9 @@ def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: 
     return _sorted_top(unique, np.clip(total, 0, 1), members[0], top)
 
 
-def _entries(members: Sequence[Scores], way: str, weights: Sequence[float]) -> tuple[Array, Array, Array]:
+def _entries(members: Sequence[Scores], way: str, weights: Sequence[float], places: int) -> tuple[Array, Array, Array]:
     """(document, label, contribution) of every member's every entry."""
     shares = np.asarray(weights, float) / sum(weights) if way == WEIGHTED else np.full(len(members), 1 / len(members))
-    longest = max(int(member.S.row_lengths().max(initial=1)) for member in members)
     documents, labels, values = [], [], []
     for number, (member, share) in enumerate(zip(members, shares, strict=True)):
         lengths = member.S.row_lengths()
@@ -47,9 +46,9 @@ def _entries(members: Sequence[Scores], way: str, weights: Sequence[float]) -> t
         documents.append(np.repeat(np.arange(member.n_docs, dtype=np.int64), lengths))
         labels.append(member.S.indices)
         if way == ROUND_ROBIN:
-            values.append(1 - (place * len(members) + number) / (longest * len(members)))
+            values.append(1 - (place * len(members) + number) / (places * len(members)))
         elif way == RANK_AVERAGE:
-            values.append((1 - place / longest) * share)
+            values.append((1 - place / places) * share)
         else:
             values.append(member.S.values() * share)
     return np.concatenate(documents), np.concatenate(labels), np.concatenate(values)

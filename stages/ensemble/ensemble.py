@@ -53,11 +53,12 @@ class Combine(Method[EnsembleConfig]):
                 )
             weights = learn_weights([each["valid"] for each in scores.values()], dataset.splits["valid"].Y)
             work.say("weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in zip(rankers, weights, strict=True)))
+        places = max(ranker.top for ranker in rankers.values())
         combined = {
-            split: combine([each[split] for each in scores.values()], config.combine, weights, config.top)
+            split: combine([each[split] for each in scores.values()], config.combine, weights, config.top, places)
             for split in dataset.held_out
         }
-        return Ensemble(list(rankers), config.combine, weights, config.top, combined)
+        return Ensemble(list(rankers), config.combine, weights, config.top, places, combined)
 
 
 def check_same_data(members: dict[str, Scores], Y: Sparse, split: str) -> None:
@@ -74,7 +75,7 @@ def check_same_data(members: dict[str, Scores], Y: Sparse, split: str) -> None:
 def learn_weights(members: list[Scores], Y: Sparse) -> list[float]:
     """Weights of sum 1 that give the best nDCG@5: from equal ones, one at a time made larger or smaller while it helps."""
     weights = np.full(len(members), 1 / len(members))
-    best = ndcg(combine(members, WEIGHTED, weights.tolist(), 5), Y, 5)
+    best = ndcg(combine(members, WEIGHTED, weights.tolist(), 5, 1), Y, 5)
     for _ in range(_ROUNDS):
         before = best
         for i in range(len(members)):
@@ -84,10 +85,9 @@ def learn_weights(members: list[Scores], Y: Sparse) -> list[float]:
                 if trial.sum() == 0:
                     continue
                 trial /= trial.sum()
-                value = ndcg(combine(members, WEIGHTED, trial.tolist(), 5), Y, 5)
+                value = ndcg(combine(members, WEIGHTED, trial.tolist(), 5, 1), Y, 5)
                 if value > best:
-                    best, kept = value, trial
-                    weights = kept
+                    best, weights = value, trial
         if best <= before:
             break
     return [float(weight) for weight in weights]

@@ -30,8 +30,13 @@ def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
         Z, known = pifa, pifa.row_lengths() > 0
     elif rows is None:
         raise InputError(
-            f"index.embedding = {embedding!r} needs label texts, and this dataset has none: "
-            "give a label file with texts (data.labels), or set index.embedding = 'pifa'"
+            f"index.embedding = {embedding!r} needs label texts, "
+            + (
+                "which given features say nothing of: "
+                if dataset.labels.have_text
+                else "and this dataset has none: give data.labels, or "
+            )
+            + "set index.embedding = 'pifa'"
         )
     elif embedding == TEXT:
         Z, known = rows, rows.row_lengths() > 0

@@ -59,6 +59,11 @@ class KMeans(Method[KMeansConfig]):
         n_clusters = cluster_count(config, dataset)
         vectors = embeddings.embed(dataset, inputs["features"], config.embedding)
         known = np.flatnonzero(vectors.known).astype(np.int32)
+        if len(known) < 2:
+            raise InputError(
+                f"index.embedding = {config.embedding!r} tells nothing of all but {len(known)} of {dataset.n_labels} labels "
+                "(their texts hold no word of the documents): set index.embedding = 'pifa'"
+            )
         if len(known) < n_clusters:
             raise InputError(
                 f"{n_clusters} clusters but only {len(known)} of {dataset.n_labels} labels have something to be clustered "
@@ -93,6 +98,8 @@ def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
         n_clusters = min(wanted, max(seen, 2))
     else:
         n_clusters = int(config.clusters)
+    if n_labels < 2:
+        raise InputError("there is only 1 label: with nothing to choose from, there is nothing to learn")
     if n_clusters > n_labels:
         raise InputError(f"index.clusters = {n_clusters}, but there are only {n_labels} labels: set it to at most that")
     if n_labels / n_clusters > MAX_CHILDREN or n_clusters / config.branching > MAX_CHILDREN:

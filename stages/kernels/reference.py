@@ -50,9 +50,8 @@ def solve(X: Any, sign: Array, cost_positive: float, cost_negative: float, toler
     from liblinear import liblinear, liblinearutil
     from scipy.sparse import csr_matrix
 
-    if (sign > 0).all():  # LIBLINEAR sees one class and learns nothing; the optimum is the same rows against no negative
-        cost_negative = cost_positive
-    options = f"-s {_L2R_L2LOSS_SVC_DUAL} -c 1 -w1 {cost_positive} -w-1 {cost_negative} -e {tolerance} -B 1 -q"
+    negative = f"-w-1 {cost_negative} " if (sign < 0).any() else ""  # it warns of a weight for a class it does not meet
+    options = f"-s {_L2R_L2LOSS_SVC_DUAL} -c 1 -w1 {cost_positive} {negative}-e {tolerance} -B 1 -q"
     ctypes.CDLL(None).srand(seed % 2**31)
     model = liblinearutil.train(liblinear.problem(sign.tolist(), csr_matrix(X), 1), liblinear.parameter(options))
     # The first class LIBLINEAR met is its positive one.

@@ -30,29 +30,29 @@ def listed(combined):
 
 
 def test_average_counts_a_label_a_model_did_not_list_as_zero():
-    assert listed(combine([A, B], "average", [1, 1], 4)) == [[(0, 0.45), (1, 0.35), (2, 0.3)], [(3, 0.5), (4, 0.4)]]
+    assert listed(combine([A, B], "average", [1, 1], 4, 2)) == [[(0, 0.45), (1, 0.35), (2, 0.3)], [(3, 0.5), (4, 0.4)]]
 
 
 def test_weights_shift_the_mean():
-    assert listed(combine([A, B], "weighted", [3, 1], 1)) == [[(0, 0.675)], [(3, 0.45)]]
+    assert listed(combine([A, B], "weighted", [3, 1], 1, 2)) == [[(0, 0.675)], [(3, 0.45)]]
 
 
 def test_rank_average_looks_at_places_alone():
-    assert listed(combine([A, B], "rank-average", [1, 1], 4)) == [[(0, 0.5), (1, 0.5), (2, 0.5)], [(3, 0.75), (4, 0.5)]]
+    assert listed(combine([A, B], "rank-average", [1, 1], 4, 2)) == [[(0, 0.5), (1, 0.5), (2, 0.5)], [(3, 0.75), (4, 0.5)]]
 
 
 def test_round_robin_takes_turns():
-    targets, _ = combine([A, B], "round-robin", [1, 1], 4).top(3)
+    targets, _ = combine([A, B], "round-robin", [1, 1], 4, 2).top(3)
     assert targets.tolist() == [[0, 2, 1], [3, 4, -1]]
 
 
 @pytest.mark.parametrize("way", ["average", "weighted", "rank-average", "round-robin"])
 def test_the_result_is_a_proper_score_list(way):
-    combine([A, B], way, [0.3, 0.7], 3).check(way)
+    combine([A, B], way, [0.3, 0.7], 3, 2).check(way)
 
 
 def test_one_model_alone_keeps_its_order():
-    assert combine([B], "average", [1], 5).top(2)[0].tolist() == B.top(2)[0].tolist()
+    assert combine([B], "average", [1], 5, 2).top(2)[0].tolist() == B.top(2)[0].tolist()
 
 
 def test_learnt_weights_leave_out_a_model_that_only_errs():
@@ -61,7 +61,7 @@ def test_learnt_weights_leave_out_a_model_that_only_errs():
     bad = scores([[(5, 0.9), (4, 0.8)] for _ in range(4)])
     weights = learn_weights([good, bad], Y)
     assert weights[1] < 0.2
-    assert combine([good, bad], "weighted", weights, 1).top(1)[0].ravel().tolist() == [0, 1, 2, 3]
+    assert combine([good, bad], "weighted", weights, 1, 2).top(1)[0].ravel().tolist() == [0, 1, 2, 3]
 
 
 def test_scores_of_other_data_are_refused():
