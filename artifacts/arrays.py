@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import IO, Any, Self, overload
 
 import numpy as np
 from numpy.lib import format as npy
@@ -38,7 +38,7 @@ def load_array(path: Path, dtype: DTypeLike, ndim: int = 1) -> Array:
     """Map an array read-only, after checking that its header tells the truth about the file."""
     try:
         with path.open("rb") as stream:
-            shape, fortran, found = _read_header(stream)
+            shape, fortran, found = read_header(stream)
             start, size = stream.tell(), os.fstat(stream.fileno()).st_size
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing: the artifact is damaged; remove its folder and run again") from None
@@ -89,7 +89,8 @@ def _home(array: Array) -> _Mapping | None:
     return base if isinstance(base, _Mapping) else None
 
 
-def _read_header(stream: io.BufferedReader) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, the order and the type an .npy stream promises; ValueError if it is none."""
     version = npy.read_magic(stream)
     if version == (1, 0):
         return npy.read_array_header_1_0(stream, max_header_size=_MAX_HEADER)

@@ -7,18 +7,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import numpy as np
-from numpy.lib import format as npy
 
-from xbert.artifacts.arrays import Array
+from xbert.artifacts.arrays import Array, read_header
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.sparse import Sparse
 
 _LARGEST = 2**31 - 1
 _PLAUSIBLE = 10_000_000
-_MAX_HEADER = 10_000
 _STEP = 1 << 20
 
 
@@ -42,7 +40,7 @@ class _Member:
         self.name = name
         info = archive.getinfo(f"{name}.npy")
         self._stream: IO[bytes] = archive.open(info)
-        self.shape, fortran, self.dtype = _header(self._stream)
+        self.shape, fortran, self.dtype = read_header(self._stream)
         promised = math.prod(self.shape) * self.dtype.itemsize
         if self.dtype.kind not in kinds or (fortran and len(self.shape) > 1):
             raise ValueError(f"'{name}' holds {self.dtype}")
@@ -62,15 +60,6 @@ class _Member:
             parts.append(part)
             left -= len(part)
         return np.frombuffer(b"".join(parts), self.dtype)
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy.read_magic(stream)
-    if version == (1, 0):
-        return npy.read_array_header_1_0(stream, max_header_size=_MAX_HEADER)
-    if version == (2, 0):
-        return npy.read_array_header_2_0(stream, max_header_size=_MAX_HEADER)
-    raise ValueError(f"npy version {version}")
 
 
 class NpzRows:
