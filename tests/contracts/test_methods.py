@@ -79,7 +79,7 @@ def test_scores_are_proper_on_every_split(experiment):
     runner = run(experiment, 2)
     for stage in ("match", "rank"):
         artifact = runner.artifact(runner.graph.models["linear"][stage])
-        assert set(artifact.scores) == {"valid", "test"}
+        assert set(artifact.scores) == ({"train", "valid", "test"} if stage == "match" else {"valid", "test"})
         for split, scores in artifact.scores.items():
             scores.check(f"{stage} {split}")
             assert scores.n_docs == runner.artifact(runner.graph.nodes[0]).splits[split].n_docs
