@@ -45,7 +45,7 @@ def main():
         parent = int(np.searchsorted(problem.children_ptr, place, "right")) - 1
         rows = problem.rows.row(parent)
         columns, indptr, indices, values = dual.pack_rows(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
-        packed = Sparse(indptr, indices, values, len(columns))
+        packed = Sparse(indptr, indices.astype(np.int32), values, len(columns))
         sign = np.where(np.isin(rows, problem.positive.row(place)), 1, -1).astype(np.float32)
         w, cost = np.zeros(len(columns), np.float32), given.cost
         squares = dual.row_squares(indptr, values)

@@ -85,10 +85,12 @@ def expand(
         for k in range(by_parent[parent], by_parent[parent + 1]):
             job = jobs[k]
             doc, start = doc_of[job], place[job]
+            origin = np.uint64(start)
             for child in range(n_children):
                 score[start + child] = bias[first_child + child]
             low = first_row
-            for j in range(indptr[doc], indptr[doc + 1]):
+            # Unsigned, here and below, so that the loop need not ask whether an index counts from the end.
+            for j in range(np.uint64(indptr[doc]), np.uint64(indptr[doc + 1])):
                 if laid_out:
                     row = lookup[indices[j]]
                     if row < 0:
@@ -107,8 +109,8 @@ def expand(
                         continue
                     row = low
                 value = data[j]
-                for entry in range(term_ptr[row], term_ptr[row + 1]):
-                    score[start + np.int64(entry_child[entry])] += value * entry_value[entry]
+                for entry in range(np.uint64(term_ptr[row]), np.uint64(term_ptr[row + 1])):
+                    score[origin + np.uint64(entry_child[entry])] += value * entry_value[entry]
             for child in range(n_children):
                 candidate[start + child] = children[first_child + child]
                 score[start + child] = beam_score[job] + log_score(score[start + child], power)

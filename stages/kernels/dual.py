@@ -38,7 +38,8 @@ def pack_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: A
     columns = np.sort(columns[:n_columns])
     for k in range(n_columns):
         lookup[columns[k]] = k
-    local_indices, local_data = np.empty(nnz, np.int32), np.empty(nnz, np.float32)
+    # Unsigned, so that no kernel has to ask whether an index counts from the end.
+    local_indices, local_data = np.empty(nnz, np.uint32), np.empty(nnz, np.float32)
     at = 0
     for i in range(n_rows):
         for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
@@ -90,8 +91,9 @@ def solve(
             i = order[s]
             y = sign[i]
             shift = shift_positive if y > 0 else shift_negative
+            first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             dot = bias
-            for j in range(indptr[i], indptr[i + 1]):
+            for j in range(first, last):
                 dot += w[indices[j]] * data[j]
             gradient = y * dot - np.float32(1.0) + alpha[i] * shift
             if alpha[i] == 0:
@@ -110,7 +112,7 @@ def solve(
                 alpha[i] = max(old - gradient / (squares[i] + shift), np.float32(0.0))
                 step = (alpha[i] - old) * y
                 bias += step
-                for j in range(indptr[i], indptr[i + 1]):
+                for j in range(first, last):
                     w[indices[j]] += step * data[j]
             s += 1
         iteration += 1

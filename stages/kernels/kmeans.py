@@ -27,27 +27,27 @@ def split_in_two(
     """
     n_rows = len(indptr) - 1
     left, right = np.zeros(n_columns, np.float32), np.zeros(n_columns, np.float32)
-    for j in range(indptr[first], indptr[first + 1]):
+    for j in range(np.uint64(indptr[first]), np.uint64(indptr[first + 1])):
         left[indices[j]] += data[j]
     reach = np.empty(n_rows, np.float64)
     total = 0.0
     for i in range(n_rows):
         near = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
+        for j in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             near += data[j] * left[indices[j]]
         total += max(1.0 - near, 0.0)
         reach[i] = total
     second = np.int64(np.searchsorted(reach, chance * total, side="right"))
     if second == n_rows:  # rounding, or every row the same
         second -= 1
-    for j in range(indptr[second], indptr[second + 1]):
+    for j in range(np.uint64(indptr[second]), np.uint64(indptr[second + 1])):
         right[indices[j]] += data[j]
     lean, goes_left = np.empty(n_rows, np.float32), np.zeros(n_rows, np.bool_)
     before = -np.inf
     for _ in range(max_iterations):
         for i in range(n_rows):  # how much nearer to the left centre than to the right one
             nearer = 0.0
-            for j in range(indptr[i], indptr[i + 1]):
+            for j in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 nearer += data[j] * (left[indices[j]] - right[indices[j]])
             lean[i] = nearer
         order = np.argsort(-lean, kind="mergesort")
@@ -63,7 +63,7 @@ def split_in_two(
         before = similarity
         left[:], right[:] = 0.0, 0.0
         for i in range(n_rows):
-            for j in range(indptr[i], indptr[i + 1]):
+            for j in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 if goes_left[i]:
                     left[indices[j]] += data[j]
                 else:

@@ -57,7 +57,7 @@ def test_packing_gathers_rows_and_renumbers_their_columns():
     rows = np.array([5, 250, 17], np.int32)
     lookup = np.full(X.n_cols, -1, np.int32)
     columns, indptr, indices, data = dual.pack_rows(X.indptr, X.indices, X.data, rows, lookup)
-    packed = Sparse(indptr, indices, data, len(columns)).to_scipy().toarray()
+    packed = Sparse(indptr, indices.astype(np.int32), data, len(columns)).to_scipy().toarray()
     assert np.array_equal(packed, X.to_scipy().toarray()[rows][:, columns])
     assert (lookup == -1).all()
 
