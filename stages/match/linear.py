@@ -33,7 +33,7 @@ class LinearConfig(Config):
     )
     beam: int = setting(10, "clusters kept per document on every level", low=1)
     train_scores: str = setting(
-        IN_SAMPLE,
+        OUT_OF_FOLD,
         "scores of the training documents: out-of-fold is what a ranker may learn from (rank.negatives with 'man')",
         choices=("none", IN_SAMPLE, OUT_OF_FOLD),
     )

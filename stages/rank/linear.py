@@ -29,11 +29,11 @@ class LinearConfig(Config):
 
     solver: str = setting("dual", "our own dual coordinate descent, or LIBLINEAR itself", choices=("dual", "liblinear"))
     negatives: str = setting(
-        "tfn",
+        "tfn+man",
         "negatives of a label: documents of its cluster (tfn), documents the matcher sends there (man), or both",
         choices=NEGATIVES,
     )
-    proposals: int = setting(10, "clusters per document that count as sent there by the matcher (man)", low=1)
+    proposals: int = setting(5, "clusters per document that count as sent there by the matcher (man)", low=1)
     cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
     tolerance: float = setting(0.1, "stop a classifier when its optimality gap is below this", low=1e-8)

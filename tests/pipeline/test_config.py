@@ -44,7 +44,7 @@ def test_a_model_overrides_what_all_share(write):
         ("[rank]\ncost_positive = true\n", r"cost_positive = True: must be a number"),
         ("[rank]\nthreshold = nan\n", r"threshold = nan: must be at least"),
         ('[rank]\npost_processor = "l9"\n', r"post_processor = 'l9': must be one of 'sigmoid'"),
-        ('[rank]\nnegatives = "man"\n', r"train_scores = 'out-of-fold' in \[match\]"),
+        ('[match]\ntrain_scores = "in-sample"\n', r"train_scores = 'out-of-fold' in \[match\]"),
         ("[features]\nsublinear = 1\n", r"sublinear = 1: must be true or false"),
         ("index = 3\n", r"\[index\] must be a section"),
         ("[run]\nthread = 2\n", r"\[run\] has no setting 'thread'; did you mean 'threads'\?"),
