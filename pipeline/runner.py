@@ -70,7 +70,7 @@ class Runner:
         for node in self.graph.upto(asked):
             again = force and node.stage in asked
             if node.stage == "evaluate" and not dry_run:
-                self._point()
+                self._point()  # the models are whole by now, and can be used whatever comes of measuring them
                 if len(asked) > 1 and not self.has_held_out():
                     self.console.say(f"{node.name}: left out, there is no valid or test split to measure on")
                     continue

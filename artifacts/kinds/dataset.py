@@ -106,11 +106,6 @@ class Dataset(Artifact):
         """The splits nothing is fitted to: valid and test, where there are any."""
         return {name: self.splits[name] for name in ("valid", "test") if name in self.splits}
 
-    @property
-    def has_text(self) -> bool:
-        """Whether documents have text, or only given features."""
-        return self.train.texts is not None
-
     def label_counts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Training documents per label."""
         return self.train.Y.column_counts()

@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.label_index import parents_of
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
@@ -89,14 +90,14 @@ def make_problem(X: Sparse, Y: Sparse, parent: Array, n_parents: int, negatives:
     `negatives`: "tfn" (teacher forcing: documents of the parent's other children), "man" (matcher-aware: documents the
     matcher proposed the parent for), or "tfn+man".
     """
-    from xbert.artifacts.kinds.label_index import parents_of
-
     children_ptr, children = group_children(parent, n_parents)
     positive = Y.transpose().take(children)
     taught = parents_of(Y, parent, n_parents)
-    if negatives == "tfn" or proposed is None:
+    if negatives == "tfn":
         by_parent = taught.transpose()
         return Problem(X, children_ptr, children, positive, by_parent, by_parent)
+    if proposed is None:
+        raise ValueError(f"negatives {negatives!r} without the matcher's proposals")
     union = Sparse.of_scipy(taught.to_scipy() + proposed.to_scipy(), binary=True).transpose()
     negative = union if negatives == "tfn+man" else proposed.transpose()
     return Problem(X, children_ptr, children, positive, union, negative)

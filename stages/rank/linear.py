@@ -79,8 +79,8 @@ def proposals(matcher: LinearMatcher, config: LinearConfig) -> Sparse | None:
     refuse_learnt_scores(config.negatives, matcher.train_scores)
     if config.negatives == "tfn":
         return None
-    found, _ = matcher.scores["train"].top(config.proposals)
-    return Sparse.of_rows([[int(c) for c in row if c >= 0] for row in found], matcher.n_clusters)
+    best = Scores.of_top(*matcher.scores["train"].top(config.proposals), matcher.n_clusters)
+    return Sparse.of_scipy(best.S.to_scipy(), binary=True)
 
 
 def refuse_learnt_scores(negatives: str, train_scores: str) -> None:

@@ -91,6 +91,11 @@ def seen(problem, parent):
     return set(problem.rows.row(parent).tolist()), set(problem.negative.row(parent).tolist())
 
 
+def test_matcher_aware_negatives_without_proposals_are_refused(data):
+    with pytest.raises(ValueError, match="without the matcher's proposals"):
+        problem(data, "tfn+man")
+
+
 def test_taught_negatives_are_the_documents_of_the_cluster(data):
     _, Y, parent = data
     members = {doc for doc in range(200) if (parent[Y.row(doc)] == 2).any()}
