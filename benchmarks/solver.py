@@ -17,7 +17,7 @@ from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.sparse import Sparse
 from xbert.artifacts.store import open_artifact
 from xbert.pipeline import pointer
-from xbert.stages.kernels import dual, levels, reference
+from xbert.stages.kernels import dual, levels, packing, reference
 
 
 def objective(X, sign, w, bias, cost):
@@ -44,12 +44,12 @@ def main():
     for place in rng.choice(usable, min(given.labels, len(usable)), replace=False):
         parent = int(np.searchsorted(problem.children_ptr, place, "right")) - 1
         rows = problem.rows.row(parent)
-        columns, indptr, indices, values = dual.pack_rows(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
+        columns, indptr, indices, values = packing.pack_rows(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
         packed = Sparse(indptr, indices.astype(np.int32), values, len(columns))
         sign = np.where(np.isin(rows, problem.positive.row(place)), 1, -1).astype(np.float32)
         w, cost = np.zeros(len(columns), np.float32), given.cost
-        squares = dual.row_squares(indptr, values)
-        bias, passes = dual.solve(indptr, indices, values, squares, sign, cost, cost, given.tolerance, 10_000, 0, w)
+        words, squares = packing.pack_entries(indices, values, len(columns)), packing.row_squares(indptr, values)
+        bias, passes = dual.solve(indptr, *words, squares, sign, cost, cost, given.tolerance, 10_000, 0, w)
         theirs, their_bias = reference.solve(packed.to_scipy(), sign, cost, cost, given.tolerance, 0)
         ours_at, theirs_at = (objective(packed.to_scipy(), sign, *each, cost) for each in ((w, bias), (theirs, their_bias)))
         gaps.append(100 * (ours_at - theirs_at) / theirs_at)

@@ -17,7 +17,7 @@ from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import AUTO, Config, Method, Work, setting
 from xbert.stages.index import embeddings
 from xbert.stages.index.placement import place_unknown
-from xbert.stages.kernels import dual, kmeans
+from xbert.stages.kernels import kmeans, packing
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,26 @@ class Node:
     members: Array
     clusters: int
     larger: int
+    rows: "Rows"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The members' vectors, their columns renumbered: what lies below a node costs what its own terms cost."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    n_columns: int
+
+    def take(self, rows: Array) -> "Rows":
+        """Those rows, with only their columns."""
+        lookup = np.full(self.n_columns, -1, np.int32)
+        columns, *packed = packing.pack_rows(self.indptr, self.indices, self.data, rows, lookup)
+        return Rows(*packed, len(columns))
+
+
+_NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32), 0)  # of a node that is a cluster
 
 
 class KMeans(Method[KMeansConfig]):
@@ -111,15 +131,16 @@ def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
 
 def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, work: Work) -> list[list[Array]]:
     """Split until every node is one cluster: the nodes' members at every depth, the whole set first."""
-    nodes = [Node(members, n_clusters, len(members) % n_clusters)]
+    rows = Rows(Z.indptr, Z.indices, Z.values(), Z.n_cols).take(members)
+    nodes = [Node(members, n_clusters, len(members) % n_clusters, rows)]
     base = len(members) // n_clusters
     depths = [[members]]
     with work.progress("clustering labels", n_clusters - 1, "splits") as bar:
         while any(node.clusters > 1 for node in nodes):
             rng = work.rng(f"split-{len(depths)}")
-            starts = [(int(rng.integers(len(node.members))), float(rng.random())) for node in nodes]
+            starts = [rng.choice(len(node.members), 2, replace=False) if node.clusters > 1 else None for node in nodes]
             halves = joblib.Parallel(work.threads, prefer="threads")(
-                joblib.delayed(split)(Z, node, base, start, max_iterations) for node, start in zip(nodes, starts, strict=True)
+                joblib.delayed(split)(node, base, start, max_iterations) for node, start in zip(nodes, starts, strict=True)
             )
             nodes = [half for pair in halves for half in pair]
             depths.append([node.members for node in nodes])
@@ -127,20 +148,21 @@ def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, w
     return depths
 
 
-def split(Z: Sparse, node: Node, base: int, start: tuple[int, float], max_iterations: int) -> list[Node]:
+def split(node: Node, base: int, start: Array | None, max_iterations: int) -> list[Node]:
     """One node into two halves of the sizes that keep all clusters within one label of each other."""
-    if node.clusters == 1:
+    if start is None:
         return [node]
     left = (node.clusters + 1) // 2
     larger = min(max(round(node.larger * left / node.clusters), node.larger - (node.clusters - left)), left)
-    lookup = np.full(Z.n_cols, -1, np.int32)
-    columns, indptr, indices, data = dual.pack_rows(Z.indptr, Z.indices, Z.values(), node.members, lookup)
+    rows = node.rows
     goes_left = kmeans.split_in_two(
-        indptr, indices, data, len(columns), base * left + larger, start[0], start[1], max_iterations
+        rows.indptr, rows.indices, rows.data, rows.n_columns, base * left + larger, *start, max_iterations
     )
+    sides = np.flatnonzero(goes_left).astype(np.int32), np.flatnonzero(~goes_left).astype(np.int32)
+    counts = (left, larger), (node.clusters - left, node.larger - larger)
     return [
-        Node(node.members[goes_left], left, larger),
-        Node(node.members[~goes_left], node.clusters - left, node.larger - larger),
+        Node(node.members[side], clusters, more, rows.take(side) if clusters > 1 else _NO_ROWS)
+        for side, (clusters, more) in zip(sides, counts, strict=True)
     ]
 
 

@@ -4,7 +4,9 @@
 
 Hsieh et al., "A Dual Coordinate Descent Method for Large-scale Linear SVM" (ICML 2008), algorithm 3 with shrinking, as in
 LIBLINEAR's solver 1. What differs: the cluster's rows are gathered once and their columns renumbered 0..n, so that every
-child's weights are a short dense vector; weights are float32; the bias is one more regularised weight of feature 1.
+child's weights are a short dense vector; an entry of a row is one word, its column and its value in fixed point, 4 bytes
+where LIBLINEAR reads 16, as the rows of a large cluster come from far memory; weights are float32; the bias is one more
+regularised weight of feature 1; rows on their right side are left out at once (see `solve`).
 """
 
 from typing import Any
@@ -13,49 +15,15 @@ import numpy as np
 
 from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import fast_kernel, kernel
-
-
-@kernel
-def pack_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array, Array]:
-    """Gather rows and renumber their columns: (columns used, sorted; indptr; local indices; data).
-
-    `lookup` is a scratch array of one int32 a term, all -1, and is left so.
-    """
-    n_rows = len(rows)
-    local_indptr = np.zeros(n_rows + 1, np.int64)
-    for i in range(n_rows):
-        local_indptr[i + 1] = local_indptr[i] + indptr[rows[i] + 1] - indptr[rows[i]]
-    nnz = local_indptr[n_rows]
-    columns = np.empty(min(nnz, len(lookup)), np.int32)
-    n_columns = 0
-    for i in range(n_rows):
-        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            column = indices[j]
-            if lookup[column] < 0:
-                lookup[column] = 0
-                columns[n_columns] = column
-                n_columns += 1
-    columns = np.sort(columns[:n_columns])
-    for k in range(n_columns):
-        lookup[columns[k]] = k
-    # Unsigned, so that no kernel has to ask whether an index counts from the end.
-    local_indices, local_data = np.empty(nnz, np.uint32), np.empty(nnz, np.float32)
-    at = 0
-    for i in range(n_rows):
-        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            local_indices[at] = lookup[indices[j]]
-            local_data[at] = data[j]
-            at += 1
-    for k in range(n_columns):
-        lookup[columns[k]] = -1
-    return columns, local_indptr, local_indices, local_data
+from xbert.stages.kernels.packing import pack_entries, row_squares
 
 
 @fast_kernel
 def solve(
     indptr: Array,
-    indices: Array,
-    data: Array,
+    words: Array,
+    unit: float,
+    bits: int,
     squares: Array,
     sign: Array,
     cost_positive: float,
@@ -67,78 +35,63 @@ def solve(
 ) -> tuple[Any, int]:
     """One classifier: fills `w` (zeroed, one weight a local column) and returns (bias weight, passes over the rows).
 
-    `squares` holds |x_i|^2 + 1 (the 1 is the bias feature), `sign` the +1 / -1 of each row, 0 for a row left out.
+    `words`, `unit` and `bits` are what `pack_entries` gave, `squares` holds |x_i|^2 + 1 (the 1 is the bias feature), `sign`
+    the +1 / -1 of each row, 0 for a row left out.
     """
-    alpha = np.zeros(len(squares), np.float32)
+    place, lift, one = np.uint64(bits), np.uint64(32 - bits), np.float32(unit)
+    alpha, inverse = np.zeros(len(squares), np.float32), np.empty(len(squares), np.float32)
     order = np.flatnonzero(sign).astype(np.int32)
     n_rows = len(order)
     shift_positive, shift_negative = np.float32(0.5 / cost_positive), np.float32(0.5 / cost_negative)
+    for i in order:
+        inverse[i] = np.float32(1.0) / (squares[i] + (shift_positive if sign[i] > 0 else shift_negative))
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x2545F4914F6CDD1D)
     bias = np.float32(0.0)
     active, iteration = n_rows, 0
-    settled = 0  # passes since all rows were looked at
-    highest_before = np.inf
     while iteration < max_iterations:
-        highest, lowest = -np.inf, np.inf
+        highest, lowest = np.float32(0.0), np.float32(0.0)
+        whole = active == n_rows
         for i in range(active):  # a fresh order for every pass
             state ^= state << np.uint64(13)
             state ^= state >> np.uint64(7)
             state ^= state << np.uint64(17)
-            other = i + np.int64((state >> np.uint64(33)) % np.uint64(active - i))
+            other = i + np.int64(((state >> np.uint64(32)) * np.uint64(active - i)) >> np.uint64(32))
             order[i], order[other] = order[other], order[i]
         s = 0
         while s < active:
             i = order[s]
             y = sign[i]
-            shift = shift_positive if y > 0 else shift_negative
             first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            dot = bias
+            dot = np.float32(0.0)
             for j in range(first, last):
-                dot += w[indices[j]] * data[j]
-            gradient = y * dot - np.float32(1.0) + alpha[i] * shift
-            if alpha[i] == 0:
+                word = np.uint64(words[j])
+                dot += w[word >> place] * np.float32(np.int32(np.uint32(word << lift)))
+            old = alpha[i]
+            shift = shift_positive if y > 0 else shift_negative
+            gradient = y * (bias + dot * one) - np.float32(1.0) + old * shift
+            if old == 0 and gradient >= 0:
                 # A row on its right side is left out until the others have settled; then all are looked at once more.
-                # LIBLINEAR waits until it is farther right than any row is wrong: a third more visits for the same result.
-                if gradient > highest_before or (settled > 0 and gradient > 0):
-                    active -= 1
-                    order[s], order[active] = order[active], order[s]
-                    continue
-                projected = min(gradient, np.float32(0.0))
-            else:
-                projected = gradient
-            highest, lowest = max(highest, projected), min(lowest, projected)
-            if abs(projected) > 1e-12:
-                old = alpha[i]
-                alpha[i] = max(old - gradient / (squares[i] + shift), np.float32(0.0))
-                step = (alpha[i] - old) * y
-                bias += step
-                for j in range(first, last):
-                    w[indices[j]] += step * data[j]
+                # LIBLINEAR waits until it is farther right than any row is wrong: more visits for the same result.
+                active -= 1
+                order[s], order[active] = order[active], order[s]
+                continue
+            highest, lowest = max(highest, gradient), min(lowest, gradient)
+            alpha[i] = max(old - gradient * inverse[i], np.float32(0.0))
+            step = (alpha[i] - old) * y
+            bias += step
+            step *= one
+            for j in range(first, last):
+                word = np.uint64(words[j])
+                w[word >> place] += step * np.float32(np.int32(np.uint32(word << lift)))
             s += 1
         iteration += 1
         if highest - lowest <= tolerance:
-            if active == n_rows:
+            if whole:
                 break
-            active, highest_before, settled = n_rows, np.inf, 0
-            continue
-        settled += 1
-        highest_before = highest if highest > 0 else np.inf
+            active = n_rows
     return bias, iteration
 
 
-@kernel
-def row_squares(indptr: Array, data: Array) -> Array:
-    """|x_i|^2 + 1 for every row; the 1 is the bias feature."""
-    squares = np.empty(len(indptr) - 1, np.float32)
-    for i in range(len(squares)):
-        total = 1.0
-        for j in range(indptr[i], indptr[i + 1]):
-            total += data[j] * data[j]
-        squares[i] = total
-    return squares
-
-
-@kernel
 def solve_cluster(
     indptr: Array,
     indices: Array,
@@ -161,8 +114,32 @@ def solve_cluster(
     (child_ptr, local columns, values) and the bias of each child. A child without positives, which nothing can be learnt
     of, gets no weights and a bias of -1: the margin of a certain no.
     """
+    words, unit, bits = pack_entries(indices, data, n_columns)
+    return _solve_children(
+        indptr, words, unit, bits, row_squares(indptr, data), n_columns, positive_ptr, positives, other,
+        cost_positive, cost_negative, tolerance, max_iterations, threshold, seeds,
+    )  # fmt: skip
+
+
+@kernel
+def _solve_children(
+    indptr: Array,
+    words: Array,
+    unit: float,
+    bits: int,
+    squares: Array,
+    n_columns: int,
+    positive_ptr: Array,
+    positives: Array,
+    other: Array,
+    cost_positive: float,
+    cost_negative: float,
+    tolerance: float,
+    max_iterations: int,
+    threshold: float,
+    seeds: Array,
+) -> tuple[Array, Array, Array, Array]:
     n_children = len(positive_ptr) - 1
-    squares = row_squares(indptr, data)
     sign, w = other.copy(), np.zeros(n_columns, np.float32)
     biases = np.full(n_children, np.float32(-1.0))
     child_ptr = np.zeros(n_children + 1, np.int64)
@@ -175,7 +152,7 @@ def solve_cluster(
                 sign[positives[p]] = 1.0
             w[:] = 0.0
             biases[child], _ = solve(
-                indptr, indices, data, squares, sign, cost_positive, cost_negative, tolerance, max_iterations,
+                indptr, words, unit, bits, squares, sign, cost_positive, cost_negative, tolerance, max_iterations,
                 seeds[child], w,
             )  # fmt: skip
             for p in range(first, last):

@@ -17,7 +17,7 @@ from xbert.artifacts.kinds.label_index import parents_of
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.kernels import beam, chunks, dual, reference
+from xbert.stages.kernels import beam, chunks, dual, packing, reference
 
 POWERS = {"sigmoid": 0, "l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4}
 _SHARD_COST = 4e9  # term reads of one pass over a shard's problems: a shard takes seconds, so a crash loses seconds
@@ -164,7 +164,7 @@ def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solve
     parts: dict[str, list[Array]] = {"lengths": [], "columns": [], "values": [], "bias": []}
     for parent, start, stop in shard:
         rows = problem.rows.row(parent)
-        columns, indptr, indices, data = dual.pack_rows(X.indptr, X.indices, X.values(), rows, lookup)
+        columns, indptr, indices, data = packing.pack_rows(X.indptr, X.indices, X.values(), rows, lookup)
         positive = problem.positive.slice(start, stop)
         other = np.where(np.isin(rows, problem.negative.row(parent), assume_unique=True), -1, 0).astype(np.float32)
         seeds = solver.seed * 1_000_003 + np.arange(start, stop)  # of the place, so that no cut changes a classifier

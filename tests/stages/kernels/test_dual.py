@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import random_array
 
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.kernels import dual, reference
+from xbert.stages.kernels import dual, packing, reference
 
 
 def problem(seed, n_rows=300, n_columns=80, share=0.15):
@@ -20,12 +20,11 @@ def objective(X, sign, w, bias, cost_positive, cost_negative):
     return 0.5 * (w @ w + bias * bias) + (np.where(sign > 0, cost_positive, cost_negative) * loss**2).sum()
 
 
-def solve(X, sign, cost_positive=1.0, cost_negative=1.0, tolerance=1e-3, seed=0):
+def solve(X, sign, cost_positive=1.0, cost_negative=1.0, tolerance=1e-3, seed=0, narrow=True):
     w = np.zeros(X.n_cols, np.float32)
-    squares = dual.row_squares(X.indptr, X.data)
-    bias, passes = dual.solve(
-        X.indptr, X.indices, X.data, squares, sign, cost_positive, cost_negative, tolerance, 1000, seed, w
-    )
+    words = packing.pack_entries(X.indices, X.data, X.n_cols if narrow else 1 << 17)
+    squares = packing.row_squares(X.indptr, X.data)
+    bias, passes = dual.solve(X.indptr, *words, squares, sign, cost_positive, cost_negative, tolerance, 1000, seed, w)
     return w, bias, passes
 
 
@@ -56,7 +55,7 @@ def test_packing_gathers_rows_and_renumbers_their_columns():
     X, _ = problem(2)
     rows = np.array([5, 250, 17], np.int32)
     lookup = np.full(X.n_cols, -1, np.int32)
-    columns, indptr, indices, data = dual.pack_rows(X.indptr, X.indices, X.data, rows, lookup)
+    columns, indptr, indices, data = packing.pack_rows(X.indptr, X.indices, X.data, rows, lookup)
     packed = Sparse(indptr, indices.astype(np.int32), data, len(columns)).to_scipy().toarray()
     assert np.array_equal(packed, X.to_scipy().toarray()[rows][:, columns])
     assert (lookup == -1).all()
