@@ -46,11 +46,11 @@ class Model(NamedTuple):
     matcher: LinearMatcher
     ranker: LinearRanker
 
-    def scores(self, X: Sparse, threads: int) -> Scores:
-        """Labels for rows of features."""
+    def scores(self, X: Sparse, threads: int, k: int | None = None) -> Scores:
+        """Labels for rows of features: the best k, or as many as the ranker keeps. Fewer are found sooner."""
         clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
         one = self.ranker
-        return rank(X, clusters, one.weights, one.prior, one.post_processor, one.top, threads)
+        return rank(X, clusters, one.weights, one.prior, one.post_processor, min(k or one.top, one.top), threads)
 
 
 class Tagger:
@@ -117,7 +117,8 @@ class Tagger:
         if k < 1:
             raise InputError(f"k = {k}: must be at least 1")
         k = min(k, len(self.labels))
-        members = [model.scores(X, threads) for model, X in zip(self._models, rows, strict=True)]
+        wanted = k if self._ensemble is None else None  # an ensemble may raise what one model has further down
+        members = [model.scores(X, threads, wanted) for model, X in zip(self._models, rows, strict=True)]
         if self._ensemble is None:
             scores = members[0]
         else:

@@ -18,7 +18,7 @@ class LinearMatcher(Artifact):
     """Weights per level, from the root down, and S: the best clusters of every document, with scores in [0,1]."""
 
     kind: ClassVar[str] = "linear_matcher"
-    format: ClassVar[int] = 1
+    format: ClassVar[int] = 2
 
     levels: list[ChunkedWeights]
     scores: dict[str, Scores]  # split -> documents x clusters

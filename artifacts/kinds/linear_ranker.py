@@ -18,7 +18,7 @@ class LinearRanker(Artifact):
     """A weight vector per label, in chunks by cluster; the prior of each label; S': the best labels of every document."""
 
     kind: ClassVar[str] = "linear_ranker"
-    format: ClassVar[int] = 1
+    format: ClassVar[int] = 2
 
     weights: ChunkedWeights
     prior: Array  # float32: share of the training documents that have the label

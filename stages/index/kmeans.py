@@ -62,13 +62,14 @@ class Rows:
         return Rows(*packed, len(columns))
 
 
+_STARTS = 8  # labels drawn for a split, of which two that differ are its first centres
 _NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32), 0)  # of a node that is a cluster
 
 
 class KMeans(Method[KMeansConfig]):
     """Semantic label indexing (X-BERT, section 3.2) by balanced k-means."""
 
-    stage, name, version = "index", "kmeans", 1
+    stage, name, version = "index", "kmeans", 2
     config = KMeansConfig
     needs = ("data", "features")
     gives = LabelIndex
@@ -138,7 +139,7 @@ def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, w
     with work.progress("clustering labels", n_clusters - 1, "splits") as bar:
         while any(node.clusters > 1 for node in nodes):
             rng = work.rng(f"split-{len(depths)}")
-            starts = [rng.choice(len(node.members), 2, replace=False) if node.clusters > 1 else None for node in nodes]
+            starts = [rng.choice(n, min(n, _STARTS), replace=False) if n > 1 else None for n in map(_to_split, nodes)]
             halves = joblib.Parallel(work.threads, prefer="threads")(
                 joblib.delayed(split)(node, base, start, max_iterations) for node, start in zip(nodes, starts, strict=True)
             )
@@ -146,6 +147,11 @@ def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, w
             depths.append([node.members for node in nodes])
             bar.advance(len(nodes) - len(halves))
     return depths
+
+
+def _to_split(node: Node) -> int:
+    """How many labels are to be split; 0 for a node that is a cluster."""
+    return len(node.members) if node.clusters > 1 else 0
 
 
 def split(node: Node, base: int, start: Array | None, max_iterations: int) -> list[Node]:
@@ -156,7 +162,7 @@ def split(node: Node, base: int, start: Array | None, max_iterations: int) -> li
     larger = min(max(round(node.larger * left / node.clusters), node.larger - (node.clusters - left)), left)
     rows = node.rows
     goes_left = kmeans.split_in_two(
-        rows.indptr, rows.indices, rows.data, rows.n_columns, base * left + larger, *start, max_iterations
+        rows.indptr, rows.indices, rows.data, rows.n_columns, base * left + larger, start, max_iterations
     )
     sides = np.flatnonzero(goes_left).astype(np.int32), np.flatnonzero(~goes_left).astype(np.int32)
     counts = (left, larger), (node.clusters - left, node.larger - larger)

@@ -1,6 +1,7 @@
 """Beam search through the label index: score the children of each document's clusters, keep the best few.
 
-Scores are kept as logarithms: a product along a path of several levels would leave float32.
+Scores are kept as logarithms: a product along a path of several levels would leave float32. No child scores above its
+cluster, so a cluster that scores below the k-th best child already found is not looked at: the result is the same.
 """
 
 from typing import Any
@@ -8,9 +9,14 @@ from typing import Any
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.weights import FULL
 from xbert.stages.kernels.jit import fast_kernel, kernel
 
 SIGMOID = 0  # p = 1, 2, 3 ... is the l_p-hinge exp(-max(0, 1 - z)^p)
+_FEW = 16  # documents up to which every cluster is looked at by itself
+_ROUNDS = (2, 5)  # with more documents: each one's best 2 clusters, then the next 3, then the rest, cluster by cluster
+_LAID_OUT = 4  # a chunk is laid out when so many terms are sought for every one of its rows
+_MASK = FULL - 1
 
 
 @kernel
@@ -26,7 +32,7 @@ def log_score(margin: Any, power: int) -> Any:
 
 
 @fast_kernel
-def expand(
+def best_children(
     indptr: Array,
     indices: Array,
     data: Array,
@@ -36,111 +42,141 @@ def expand(
     children_ptr: Array,
     children: Array,
     bias: Array,
+    unit: Array,
     chunk_ptr: Array,
+    word_ptr: Array,
     terms: Array,
-    term_ptr: Array,
-    entry_child: Array,
-    entry_value: Array,
+    row_start: Array,
+    words: Array,
+    halves: Array,
     power: int,
+    k: int,
     lookup: Array,
 ) -> tuple[Array, Array, Array]:
-    """All children of every document's clusters: (candidate_ptr, child, log score), grouped by document.
+    """The best k children of every document's clusters, best first, equal scores by number: (ptr, child, log score).
 
     Jobs (document, cluster) are done cluster by cluster. With enough of them the chunk's rows are laid out in `lookup`
-    (one int32 a term, all -1, left so), so that a term is found in one read; with few, by bisection.
+    (one int32 a term, all -1, left so), so that a term is found in one read; with few, by bisection. `halves` are the
+    `words`, seen as 16 bits each.
     """
     n_docs, n_parents = len(beam_ptr) - 1, len(children_ptr) - 1
-    n_jobs = beam_ptr[n_docs]
-    candidate_ptr, place = np.zeros(n_docs + 1, np.int64), np.empty(n_jobs, np.int64)
-    doc_of, by_parent = np.empty(n_jobs, np.int32), np.zeros(n_parents + 1, np.int64)
-    at = 0
+    ptr, widest, deepest = np.zeros(n_docs + 1, np.int64), 0, 0
     for doc in range(n_docs):
+        candidates = 0
         for job in range(beam_ptr[doc], beam_ptr[doc + 1]):
-            parent = beam_parent[job]
-            place[job], doc_of[job] = at, doc
-            at += children_ptr[parent + 1] - children_ptr[parent]
-            by_parent[parent + 1] += 1
-        candidate_ptr[doc + 1] = at
-    for parent in range(n_parents):
-        by_parent[parent + 1] += by_parent[parent]
-    jobs, fill = np.empty(n_jobs, np.int64), by_parent[:n_parents].copy()
-    for job in range(n_jobs):
-        jobs[fill[beam_parent[job]]] = job
-        fill[beam_parent[job]] += 1
-    candidate, score = np.empty(at, np.int32), np.empty(at, np.float32)
-    for parent in range(n_parents):
-        if by_parent[parent] == by_parent[parent + 1]:
-            continue
-        first_child, last_child = children_ptr[parent], children_ptr[parent + 1]
-        first_row, last_row = chunk_ptr[parent], chunk_ptr[parent + 1]
-        n_children, n_rows = last_child - first_child, last_row - first_row
-        n_terms_sought = 0
-        for k in range(by_parent[parent], by_parent[parent + 1]):
-            doc = doc_of[jobs[k]]
-            n_terms_sought += indptr[doc + 1] - indptr[doc]
-        laid_out = n_terms_sought * 4 > n_rows
-        if laid_out:
-            for row in range(first_row, last_row):
-                lookup[terms[row]] = row
-        for k in range(by_parent[parent], by_parent[parent + 1]):
-            job = jobs[k]
-            doc, start = doc_of[job], place[job]
-            origin = np.uint64(start)
-            for child in range(n_children):
-                score[start + child] = bias[first_child + child]
-            low = first_row
-            # Unsigned, here and below, so that the loop need not ask whether an index counts from the end.
-            for j in range(np.uint64(indptr[doc]), np.uint64(indptr[doc + 1])):
-                if laid_out:
-                    row = lookup[indices[j]]
-                    if row < 0:
+            width = children_ptr[beam_parent[job] + 1] - children_ptr[beam_parent[job]]
+            widest = max(widest, width)
+            candidates += width
+        ptr[doc + 1] = ptr[doc] + min(np.int64(k), candidates)
+        deepest = max(deepest, beam_ptr[doc + 1] - beam_ptr[doc])
+    best, best_score = np.empty(ptr[n_docs], np.int32), np.empty(ptr[n_docs], np.float32)
+    filled, margin = np.zeros(n_docs, np.int64), np.zeros(widest, np.float32)
+    jobs, doc_of = np.empty(beam_ptr[n_docs], np.int64), np.empty(beam_ptr[n_docs], np.int32)
+    low_rank = 0
+    while low_rank < deepest:
+        if n_docs <= _FEW:
+            high_rank = low_rank + 1
+        else:
+            high_rank = _ROUNDS[0] if low_rank == 0 else _ROUNDS[1] if low_rank == _ROUNDS[0] else deepest
+        n_jobs = 0
+        for doc in range(n_docs):
+            last = ptr[doc + 1] - 1
+            is_full = ptr[doc] + filled[doc] == ptr[doc + 1]
+            for job in range(beam_ptr[doc] + low_rank, min(beam_ptr[doc] + high_rank, beam_ptr[doc + 1])):
+                if is_full and beam_score[job] < best_score[last]:
+                    continue
+                jobs[n_jobs], doc_of[n_jobs] = job, doc
+                n_jobs += 1
+        order = np.arange(n_jobs) if n_docs <= _FEW else group(beam_parent, jobs, n_jobs, n_parents)
+        start = 0
+        while start < n_jobs:
+            parent, sought, stop = beam_parent[jobs[order[start]]], 0, start
+            while stop < n_jobs and beam_parent[jobs[order[stop]]] == parent:
+                sought += indptr[doc_of[order[stop]] + 1] - indptr[doc_of[order[stop]]]
+                stop += 1
+            first_row, last_row = chunk_ptr[parent], chunk_ptr[parent + 1]
+            first_child, n_children = children_ptr[parent], children_ptr[parent + 1] - children_ptr[parent]
+            first_word, shift = np.uint64(word_ptr[parent]), parent  # row r of parent p stands at r + p in row_start
+            laid_out = sought * _LAID_OUT > last_row - first_row
+            if laid_out:
+                for row in range(first_row, last_row):
+                    lookup[terms[row]] = row
+            for at in range(start, stop):
+                job, doc = jobs[order[at]], doc_of[order[at]]
+                margin[:n_children] = 0.0
+                low = first_row
+                # Unsigned, here and below, so that the loop need not ask whether an index counts from the end.
+                for j in range(np.uint64(indptr[doc]), np.uint64(indptr[doc + 1])):
+                    if laid_out:
+                        row = np.int64(lookup[indices[j]])
+                        if row < 0:
+                            continue
+                    else:  # a document's terms ascend, so each search starts where the last one ended
+                        high = last_row
+                        while low < high:
+                            middle = (low + high) >> 1
+                            if terms[middle] < indices[j]:
+                                low = middle + 1
+                            else:
+                                high = middle
+                        if low == last_row:
+                            break
+                        if terms[low] != indices[j]:
+                            continue
+                        row = low
+                    value = data[j] * unit[parent]
+                    begin = np.uint64(row_start[row + shift])
+                    if begin >= np.uint64(FULL):
+                        half = np.uint64(2) * (first_word + begin - np.uint64(FULL))
+                        for child in range(np.uint64(n_children)):
+                            margin[child] += value * np.float32(halves[half + child])
+                    else:
+                        value *= np.float32(1.0 / 65536.0)  # the weight is read where it stands, 16 bits up
+                        end = first_word + (np.uint64(row_start[row + shift + 1]) & np.uint64(_MASK))
+                        for entry in range(first_word + begin, end):
+                            word = np.uint64(words[entry])
+                            margin[word >> np.uint64(16)] += value * np.float32(np.int32(np.uint32(word << np.uint64(16))))
+                base, origin, room, n = beam_score[job], ptr[doc], ptr[doc + 1] - ptr[doc], filled[doc]
+                for child in range(n_children):
+                    score = base + log_score(margin[child] + bias[first_child + child], power)
+                    if n == room and score < best_score[origin + n - 1]:
                         continue
-                else:  # a document's terms ascend, so each search starts where the last one ended
-                    high = last_row
-                    while low < high:
-                        middle = (low + high) >> 1
-                        if terms[middle] < indices[j]:
-                            low = middle + 1
-                        else:
-                            high = middle
-                    if low == last_row:
-                        break
-                    if terms[low] != indices[j]:
-                        continue
-                    row = low
-                value = data[j]
-                for entry in range(np.uint64(term_ptr[row]), np.uint64(term_ptr[row + 1])):
-                    score[origin + np.uint64(entry_child[entry])] += value * entry_value[entry]
-            for child in range(n_children):
-                candidate[start + child] = children[first_child + child]
-                score[start + child] = beam_score[job] + log_score(score[start + child], power)
-        if laid_out:
-            for row in range(first_row, last_row):
-                lookup[terms[row]] = -1
-    return candidate_ptr, candidate, score
+                    n = insert(best, best_score, origin, room, n, children[first_child + child], score)
+                filled[doc] = n
+            if laid_out:
+                for row in range(first_row, last_row):
+                    lookup[terms[row]] = -1
+            start = stop
+        low_rank = high_rank
+    return ptr, best, best_score
 
 
 @kernel
-def keep_best(candidate_ptr: Array, candidate: Array, score: Array, k: int) -> tuple[Array, Array, Array]:
-    """The best k candidates of each document, best first, equal scores by number: (ptr, candidate, score)."""
-    n_docs = len(candidate_ptr) - 1
-    ptr = np.zeros(n_docs + 1, np.int64)
-    for doc in range(n_docs):
-        ptr[doc + 1] = ptr[doc] + min(np.int64(k), candidate_ptr[doc + 1] - candidate_ptr[doc])
-    best, best_score = np.empty(ptr[n_docs], np.int32), np.empty(ptr[n_docs], np.float32)
-    for doc in range(n_docs):
-        start, room, n = ptr[doc], ptr[doc + 1] - ptr[doc], 0
-        for j in range(candidate_ptr[doc], candidate_ptr[doc + 1]):
-            s, c = score[j], candidate[j]
-            if n == room:
-                last = start + n - 1
-                if s < best_score[last] or (s == best_score[last] and c > best[last]):
-                    continue
-                n -= 1
-            i = start + n  # insert into the sorted few: most candidates never get here
-            while i > start and (best_score[i - 1] < s or (best_score[i - 1] == s and best[i - 1] > c)):
-                best[i], best_score[i] = best[i - 1], best_score[i - 1]
-                i -= 1
-            best[i], best_score[i] = c, s
-            n += 1
-    return ptr, best, best_score
+def group(parent: Array, jobs: Array, n_jobs: int, n_parents: int) -> Array:
+    """The order of the first jobs by their parent."""
+    place = np.zeros(n_parents + 1, np.int64)
+    for at in range(n_jobs):
+        place[parent[jobs[at]] + 1] += 1
+    for each in range(n_parents):
+        place[each + 1] += place[each]
+    order = np.empty(n_jobs, np.int64)
+    for at in range(n_jobs):
+        order[place[parent[jobs[at]]]] = at
+        place[parent[jobs[at]]] += 1
+    return order
+
+
+@kernel
+def insert(best: Array, best_score: Array, origin: int, room: int, n: int, child: int, score: Any) -> int:
+    """Put a child among the sorted best n of at most `room`, if it belongs there; returns how many there are now."""
+    if n == room:
+        last = origin + n - 1
+        if score < best_score[last] or (score == best_score[last] and child > best[last]):
+            return n
+        n -= 1
+    i = origin + n
+    while i > origin and (best_score[i - 1] < score or (best_score[i - 1] == score and best[i - 1] > child)):
+        best[i], best_score[i] = best[i - 1], best_score[i - 1]
+        i -= 1
+    best[i], best_score[i] = child, score
+    return n + 1

@@ -17,6 +17,8 @@ from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import fast_kernel, kernel
 from xbert.stages.kernels.packing import pack_entries, row_squares
 
+_PATIENCE = 4  # passes after which all rows are looked at again, settled or not: the rows left out may be the wrong ones
+
 
 @fast_kernel
 def solve(
@@ -47,7 +49,7 @@ def solve(
         inverse[i] = np.float32(1.0) / (squares[i] + (shift_positive if sign[i] > 0 else shift_negative))
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x2545F4914F6CDD1D)
     bias = np.float32(0.0)
-    active, iteration = n_rows, 0
+    active, iteration, passes = n_rows, 0, 0  # passes: since all rows were looked at
     while iteration < max_iterations:
         highest, lowest = np.float32(0.0), np.float32(0.0)
         whole = active == n_rows
@@ -71,7 +73,7 @@ def solve(
             gradient = y * (bias + dot * one) - np.float32(1.0) + old * shift
             if old == 0 and gradient >= 0:
                 # A row on its right side is left out until the others have settled; then all are looked at once more.
-                # LIBLINEAR waits until it is farther right than any row is wrong: more visits for the same result.
+                # LIBLINEAR waits until it is farther right than any row was wrong: more visits for the same result.
                 active -= 1
                 order[s], order[active] = order[active], order[s]
                 continue
@@ -85,10 +87,12 @@ def solve(
                 w[word >> place] += step * np.float32(np.int32(np.uint32(word << lift)))
             s += 1
         iteration += 1
-        if highest - lowest <= tolerance:
-            if whole:
-                break
-            active = n_rows
+        passes += 1
+        settled = highest - lowest <= tolerance
+        if settled and whole:
+            break
+        if settled or passes == _PATIENCE:
+            active, passes = n_rows, 0
     return bias, iteration
 
 

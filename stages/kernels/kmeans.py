@@ -11,6 +11,8 @@ import numpy as np
 from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import fast_kernel, kernel
 
+_SAME = 0.95  # cosine from which two rows are too much the same to start from
+
 
 @fast_kernel
 def split_in_two(
@@ -19,18 +21,30 @@ def split_in_two(
     data: Array,
     n_columns: int,
     n_left: int,
-    first: int,
-    second: int,
+    starts: Array,
     max_iterations: int,
 ) -> Array:
-    """Which rows go left (True): exactly n_left of them. The rows `first` and `second` are the centres to start from."""
+    """Which rows go left (True): exactly n_left of them.
+
+    `starts` are rows drawn at random. The first is the left centre to start from, and the right one the next that is not much
+    the same. (The farthest, or one drawn by distance as k-means++ does, is an odd label, and makes worse clusters.)
+    """
     n_rows = len(indptr) - 1
     left, total = np.zeros(n_columns, np.float32), np.zeros(n_columns, np.float32)
     direction = np.zeros(n_columns, np.float32)  # left centre less right centre
     for j in range(np.uint64(indptr[0]), np.uint64(indptr[n_rows])):
         total[indices[j]] += data[j]
-    for j in range(np.uint64(indptr[first]), np.uint64(indptr[first + 1])):
+    for j in range(np.uint64(indptr[starts[0]]), np.uint64(indptr[starts[0] + 1])):
         direction[indices[j]] += data[j]
+    second, least = starts[0], np.inf
+    for row in starts[1:]:
+        near = 0.0
+        for j in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            near += data[j] * direction[indices[j]]
+        if near < least:
+            second, least = row, near
+        if least < _SAME:
+            break
     for j in range(np.uint64(indptr[second]), np.uint64(indptr[second + 1])):
         direction[indices[j]] -= data[j]
     lean, goes_left = np.empty(n_rows, np.float32), np.zeros(n_rows, np.bool_)

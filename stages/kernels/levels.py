@@ -1,4 +1,4 @@
-"""One level of the label index: train a linear classifier for every child, and score children for documents.
+"""One level of the label index: train a linear classifier for every child.
 
 The matcher's levels and the ranker are the same problem: documents, children, and the parent cluster of each child. The
 training is cut into shards, each a pure function of its arguments, run through joblib: threads here (the kernels hold no
@@ -7,22 +7,22 @@ GIL), processes or another engine wherever joblib's backend is set to one.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import joblib
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.kinds.label_index import parents_of
-from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.kernels import beam, chunks, dual, packing, reference
+from xbert.stages.kernels import chunks, dual, packing, reference
+from xbert.stages.kernels.scoring import scratch
 
-POWERS = {"sigmoid": 0, "l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4}
 _SHARD_COST = 4e9  # term reads of one pass over a shard's problems: a shard takes seconds, so a crash loses seconds
 _MIN_SHARDS = 16  # fewer would leave cores idle at the end
-_BLOCK = 2048  # documents scored at a time: enough that a chunk is laid out for many of them
 
 
 class Checkpoints(Protocol):
@@ -104,30 +104,39 @@ def make_problem(X: Sparse, Y: Sparse, parent: Array, n_parents: int, negatives:
 
 
 def train(
-    problem: Problem, solver: Solver, threads: int, checkpoints: Checkpoints, advance: Callable[[int], None]
+    problem: Problem,
+    solver: Solver,
+    threads: int,
+    checkpoints: Checkpoints,
+    advance: Callable[[int], None],
+    folder: Path | None = None,
+    name: str = "",
 ) -> ChunkedWeights:
-    """Fit every classifier of a level; `advance` is told how many more are fitted."""
+    """Fit every classifier of a level; `advance` is told how many more are fitted.
+
+    Where a folder is given, the weights are written there as they come, under the names an artifact has for them.
+    """
     shards = list(cut(problem))
-    kept = [checkpoints.recall(f"shard-{number:05d}") for number in range(len(shards))]
-    missing = [number for number, part in enumerate(kept) if part is None]
+    missing = [number for number in range(len(shards)) if checkpoints.recall(_shard(number)) is None]
     # liblinear draws from one random state per process, so it needs processes of its own to be repeatable.
     engine = {"prefer": "threads"} if solver.name == "dual" else {"prefer": "processes"}
     pool = joblib.Parallel(min(threads, max(len(missing), 1)), return_as="generator", **engine)
     results = pool(joblib.delayed(fit_shard)(problem, shards[number], solver) for number in missing)
+    writer = chunks.ChunkWriter(problem.children_ptr, problem.children, problem.X.n_cols, folder, name)
+    fitted_now = set(missing)
     for number, shard in enumerate(shards):
-        part = kept[number]
+        part = next(results) if number in fitted_now else checkpoints.recall(_shard(number))
         if part is None:
-            part = kept[number] = next(results)
-            checkpoints.keep(f"shard-{number:05d}", part)
+            raise ArtifactError(f"a finished piece of {name or 'a level'} has gone while it was needed: run again")
+        if number in fitted_now:
+            checkpoints.keep(_shard(number), part)
+        writer.append(part["lengths"], part["columns"], part["values"], part["bias"])
         advance(sum(stop - start for _, start, stop in shard))
-    return _assemble(problem, [part for part in kept if part is not None])
+    return writer.close()
 
 
-def _assemble(problem: Problem, parts: list[dict[str, Array]]) -> ChunkedWeights:
-    child_ptr = np.r_[0, np.cumsum(np.concatenate([part["lengths"] for part in parts]))]
-    columns, values, bias = (np.concatenate([part[name] for part in parts]) for name in ("columns", "values", "bias"))
-    rows = chunks.chunk_rows(problem.children_ptr, child_ptr, columns, values, scratch(problem.X.n_cols))
-    return ChunkedWeights(problem.children_ptr, problem.children, bias, *rows, n_terms=problem.X.n_cols)
+def _shard(number: int) -> str:
+    return f"shard-{number:05d}"
 
 
 def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
@@ -175,57 +184,3 @@ def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solve
         for name, part in zip(parts, (np.diff(child_ptr), columns[local], values, bias), strict=True):
             parts[name].append(part)
     return {name: np.concatenate(each) for name, each in parts.items()}
-
-
-def scratch(n_terms: int) -> Array:
-    """The scratch array the kernels look terms up in."""
-    return np.full(n_terms, -1, np.int32)
-
-
-@dataclass(frozen=True)
-class Beam:
-    """The clusters of each document and the logarithms of their scores, best first."""
-
-    ptr: Array
-    target: Array
-    score: Array
-
-    @classmethod
-    def at_the_root(cls, n_docs: int) -> "Beam":
-        """Before the first level: every document at the one root."""
-        return cls(np.arange(n_docs + 1, dtype=np.int64), np.zeros(n_docs, np.int32), np.zeros(n_docs, np.float32))
-
-    @classmethod
-    def of_scores(cls, scores: Sparse) -> "Beam":
-        """From stored scores in [0,1]."""
-        logarithms = np.log(np.maximum(scores.values(), np.finfo(np.float32).tiny))
-        return cls(scores.indptr, scores.indices, logarithms)
-
-    def to_scores(self, n_targets: int) -> Scores:
-        """As scores in [0,1]."""
-        return Scores(Sparse(self.ptr, self.target, np.exp(np.minimum(self.score, 0)), n_targets))
-
-
-def step(X: Sparse, beam_now: Beam, weights: ChunkedWeights, post_processor: str, k: int, lookup: Array) -> Beam:
-    """One level down: the best k children of the documents' clusters."""
-    documents, now = (X.indptr, X.indices, X.values()), (beam_now.ptr, beam_now.target, beam_now.score)
-    arguments: tuple[Any, ...] = (*documents, *now, *weights.arrays(), POWERS[post_processor], lookup)
-    ptr, candidate, score = beam.expand(*arguments)
-    return Beam(*beam.keep_best(ptr, candidate, score, k))
-
-
-def by_blocks(n_docs: int, threads: int, one: Callable[[int, int], Scores], n_targets: int) -> Scores:
-    """Score documents block by block on all threads, and join the blocks in order."""
-    blocks = [(start, min(start + _BLOCK, n_docs)) for start in range(0, n_docs, _BLOCK)]
-    if len(blocks) == 1:  # a single small request is not worth a thread
-        return one(*blocks[0])
-    pool = joblib.Parallel(min(threads, max(len(blocks), 1)), prefer="threads")
-    return stack(pool(joblib.delayed(one)(start, stop) for start, stop in blocks), n_targets)
-
-
-def stack(parts: list[Scores], n_targets: int) -> Scores:
-    """Scores of several groups of documents as one, in that order."""
-    indptr = np.r_[np.int64(0), np.cumsum(np.concatenate([np.empty(0, np.int64), *(p.S.row_lengths() for p in parts)]))]
-    indices = np.concatenate([np.empty(0, np.int32), *(p.S.indices for p in parts)])
-    values = np.concatenate([np.empty(0, np.float32), *(p.S.values() for p in parts)])
-    return Scores(Sparse(indptr, indices, values, n_targets))

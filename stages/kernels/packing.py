@@ -10,7 +10,7 @@ from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import kernel
 
 _NARROW_COLUMNS = 1 << 16  # what 16 bits can name
-_NARROW_SPREAD = 300.0  # largest value over the root mean square, up to which 15 bits hold a common value to a percent
+_NARROW_SPREAD = 300.0  # largest value over the mean one, up to which 15 bits hold a common value to a percent
 
 
 @kernel
@@ -63,7 +63,7 @@ def pack_entries(indices: Array, data: Array, n_columns: int) -> tuple[Array, fl
     32 bits, a half each, where 16 bits name the columns and hold the values; else 64, again a half each.
     """
     largest = float(np.abs(data).max(initial=0.0)) or 1.0
-    spread = largest / np.sqrt(np.mean(np.square(data, dtype=np.float64))) if len(data) else 1.0
+    spread = largest / (float(np.abs(data).mean(dtype=np.float64)) or 1.0) if len(data) else 1.0
     if n_columns <= _NARROW_COLUMNS and spread <= _NARROW_SPREAD:
         return narrow_entries(indices, data, 32767.0 / largest), largest / 32767.0 / 65536.0, 16
     return wide_entries(indices, data, 2147483647.0 / largest), largest / 2147483647.0, 32

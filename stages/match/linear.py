@@ -14,7 +14,7 @@ from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Method, Work, setting
-from xbert.stages.kernels import levels
+from xbert.stages.kernels import levels, scoring
 from xbert.stages.kernels.levels import Solver
 
 
@@ -25,11 +25,11 @@ class LinearConfig(Config):
     solver: str = setting("dual", "our own dual coordinate descent, or LIBLINEAR itself", choices=("dual", "liblinear"))
     cost_positive: float = setting(1.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(1.0, "cost of a false positive (Cn)", low=1e-6)
-    tolerance: float = setting(0.1, "stop a classifier when its optimality gap is below this", low=1e-8)
+    tolerance: float = setting(0.3, "stop a classifier when its optimality gap is below this", low=1e-8)
     max_iterations: int = setting(100, "most passes over a classifier's documents", low=1)
     threshold: float = setting(0.05, "weights up to this size are dropped", low=0.0)
     post_processor: str = setting(
-        "l3-hinge", "how a margin z becomes a score: 1/(1+exp(-z)), or exp(-max(0,1-z)^p)", choices=tuple(levels.POWERS)
+        "l3-hinge", "how a margin z becomes a score: 1/(1+exp(-z)), or exp(-max(0,1-z)^p)", choices=tuple(scoring.POWERS)
     )
     beam: int = setting(10, "clusters kept per document on every level", low=1)
     train_scores: str = setting(
@@ -44,7 +44,7 @@ class LinearConfig(Config):
 class Linear(Method[LinearConfig]):
     """Linear one-vs-all classifiers over the chain of clusters, searched with a beam."""
 
-    stage, name, version = "match", "linear", 1
+    stage, name, version = "match", "linear", 2
     config = LinearConfig
     needs = ("data", "features", "index")
     gives = LinearMatcher
@@ -56,7 +56,7 @@ class Linear(Method[LinearConfig]):
         index: LabelIndex = inputs["index"]
         targets = index.clusters_of(dataset.train.Y)
         X = features.X["train"]
-        weights = fit(X, targets, index, config, work, "")
+        weights = fit(X, targets, index, config, work)
         scores = {}
         if config.train_scores == IN_SAMPLE:
             scores["train"] = search(X, weights, config.post_processor, config.beam, work.threads)
@@ -68,7 +68,7 @@ class Linear(Method[LinearConfig]):
 
 
 def fit(
-    X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work, fold: str
+    X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work, fold: str = ""
 ) -> list[ChunkedWeights]:
     """The weights of every level, from the root down. `targets` are documents x clusters, from the bottom up."""
     solver = Solver(
@@ -77,12 +77,13 @@ def fit(
     )  # fmt: skip
     parents = [(level.indices, level.n_cols) for level in index.chain[1:]]
     parents.append((np.zeros(index.chain[-1].n_cols, np.int32), 1))
+    folder = None if fold else work.folder  # a fold's matcher is gone when its documents are scored
     weights = []
     with work.progress(f"matcher{fold}", sum(target.n_cols for target in targets), "classifiers") as bar:
         for depth, (Y, (parent, n_parents)) in enumerate(zip(reversed(targets), reversed(parents), strict=True)):
             problem = levels.make_problem(X, Y, parent, n_parents, "tfn", None)
             pieces = levels.Named(work, f"matcher{fold}-level{depth}")
-            weights.append(levels.train(problem, solver, work.threads, pieces, bar.advance))
+            weights.append(levels.train(problem, solver, work.threads, pieces, bar.advance, folder, f"level{depth}"))
     return weights
 
 
@@ -90,13 +91,13 @@ def search(X: Sparse, weights: list[ChunkedWeights], post_processor: str, beam: 
     """Beam search: the best clusters of each document, with the product of the scores along their path."""
 
     def block(start: int, stop: int) -> Scores:
-        rows, lookup = X.slice(start, stop), levels.scratch(X.n_cols)
-        now = levels.Beam.at_the_root(stop - start)
+        rows, lookup = X.slice(start, stop), scoring.scratch(X.n_cols)
+        now = scoring.Beam.at_the_root(stop - start)
         for level in weights:
-            now = levels.step(rows, now, level, post_processor, beam, lookup)
+            now = scoring.step(rows, now, level, post_processor, beam, lookup)
         return now.to_scores(weights[-1].n_children)
 
-    return levels.by_blocks(X.n_rows, threads, block, weights[-1].n_children)
+    return scoring.by_blocks(X.n_rows, threads, block, weights[-1].n_children)
 
 
 def out_of_fold(X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work) -> Scores:
@@ -108,5 +109,5 @@ def out_of_fold(X: Sparse, targets: list[Sparse], index: LabelIndex, config: Lin
         weights = fit(X.take(seen), [Y.take(seen) for Y in targets], index, config, work, f" fold {fold + 1}")
         found.append((held, search(X.take(held), weights, config.post_processor, config.beam, work.threads)))
     order = np.argsort(np.concatenate([held for held, _ in found]), kind="stable")
-    stacked = levels.stack([scores for _, scores in found], index.n_clusters)
+    stacked = scoring.stack([scores for _, scores in found], index.n_clusters)
     return Scores(stacked.S.take(order))

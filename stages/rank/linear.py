@@ -17,7 +17,7 @@ from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Method, Work, setting
-from xbert.stages.kernels import levels
+from xbert.stages.kernels import levels, scoring
 from xbert.stages.kernels.levels import Solver
 
 NEGATIVES = ("tfn", "man", "tfn+man")
@@ -36,11 +36,11 @@ class LinearConfig(Config):
     proposals: int = setting(5, "clusters per document that count as sent there by the matcher (man)", low=1)
     cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
-    tolerance: float = setting(0.1, "stop a classifier when its optimality gap is below this", low=1e-8)
+    tolerance: float = setting(0.3, "stop a classifier when its optimality gap is below this", low=1e-8)
     max_iterations: int = setting(100, "most passes over a classifier's documents", low=1)
     threshold: float = setting(0.05, "weights up to this size are dropped", low=0.0)
     post_processor: str = setting(
-        "l3-hinge", "how a margin z becomes a score: 1/(1+exp(-z)), or exp(-max(0,1-z)^p)", choices=tuple(levels.POWERS)
+        "l3-hinge", "how a margin z becomes a score: 1/(1+exp(-z)), or exp(-max(0,1-z)^p)", choices=tuple(scoring.POWERS)
     )
     top: int = setting(50, "labels kept per document", low=1)
     seed: int = setting(0, "order in which documents are visited")
@@ -49,7 +49,7 @@ class LinearConfig(Config):
 class Linear(Method[LinearConfig]):
     """Trains a ranker per label, and scores labels by equation (1): matcher score times ranker score."""
 
-    stage, name, version = "rank", "linear", 1
+    stage, name, version = "rank", "linear", 2
     config = LinearConfig
     needs = ("data", "features", "index", "match")
     gives = LinearRanker
@@ -103,7 +103,8 @@ def fit(
     level = index.chain[0]
     problem = levels.make_problem(features.X["train"], dataset.train.Y, level.indices, level.n_cols, config.negatives, proposed)
     with work.progress("rankers", dataset.n_labels, "labels") as bar:
-        return levels.train(problem, solver, work.threads, levels.Named(work, "rankers"), bar.advance)
+        pieces = levels.Named(work, "rankers")
+        return levels.train(problem, solver, work.threads, pieces, bar.advance, work.folder, "labels")
 
 
 def rank(
@@ -113,10 +114,10 @@ def rank(
 
     def block(start: int, stop: int) -> Scores:
         rows = X.slice(start, stop)
-        now = levels.Beam.of_scores(clusters.S.slice(start, stop))
-        return levels.step(rows, now, weights, post_processor, top, levels.scratch(X.n_cols)).to_scores(len(prior))
+        now = scoring.Beam.of_scores(clusters.S.slice(start, stop))
+        return scoring.step(rows, now, weights, post_processor, top, scoring.scratch(X.n_cols)).to_scores(len(prior))
 
-    scores = levels.by_blocks(X.n_rows, threads, block, len(prior))
+    scores = scoring.by_blocks(X.n_rows, threads, block, len(prior))
     wordless = np.flatnonzero(X.row_lengths() == 0)
     return with_prior(scores, wordless, prior, top) if len(wordless) else scores
 

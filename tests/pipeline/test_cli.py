@@ -185,7 +185,7 @@ def test_a_bad_line_of_the_corpus_is_one_sentence_and_nothing_is_lost(experiment
 
 def test_damage_is_named_by_status_and_force_mends_it(experiment, xbert, corpus):
     run_ok(xbert, "run", experiment, "--quiet")
-    path = next((corpus / "runs" / "e" / "rank").glob("linear-*/labels.entry_value.npy"))
+    path = next((corpus / "runs" / "e" / "rank").glob("linear-*/labels.words.npy"))
     content = bytearray(path.read_bytes())
     content[-1] ^= 255
     path.write_bytes(bytes(content))
@@ -199,7 +199,7 @@ def test_damage_is_named_by_status_and_force_mends_it(experiment, xbert, corpus)
 
 def test_a_truncated_artifact_is_refused_by_predict(experiment, xbert, corpus):
     run_ok(xbert, "run", experiment, "--quiet")
-    path = next((corpus / "runs" / "e" / "rank").glob("linear-*/labels.entry_value.npy"))
+    path = next((corpus / "runs" / "e" / "rank").glob("linear-*/labels.words.npy"))
     path.write_bytes(path.read_bytes()[:-10])
     result = xbert("predict", corpus / "runs" / "e", "-", stdin="w1x1\n")
     assert result.exit_code == 3

@@ -37,6 +37,30 @@ def test_the_objective_is_within_a_thousandth_of_liblinears(seed, costs):
     assert objective(X, sign, w, bias, *costs) <= 1.001 * objective(X, sign, theirs, their_bias, *costs)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_words_of_either_width_give_the_same_classifier(seed):
+    X, sign = problem(seed)
+    (w, bias, _), (wide, wide_bias, _) = (solve(X, sign, tolerance=1e-5, narrow=narrow) for narrow in (True, False))
+    assert np.allclose(w, wide, atol=2e-3)
+    assert bias == pytest.approx(wide_bias, abs=2e-3)
+
+
+@pytest.mark.parametrize("n_columns", [80, 1 << 17])
+def test_a_word_holds_its_column_and_value(n_columns):
+    indices, data = np.array([0, 79, 5], np.uint32), np.array([-0.5, 1.0, 0.001], np.float32)
+    words, unit, bits = packing.pack_entries(indices, data, n_columns)
+    assert (words >> np.uint64(bits)).tolist() == [0, 79, 5]
+    lower = (words.astype(np.uint64) << np.uint64(32 - bits)).astype(np.uint32).view(np.int32)
+    assert np.allclose(lower * unit, data, atol=1.0 / 32767)
+
+
+def test_values_of_very_different_size_take_the_wide_word():
+    data = np.full(10_000, 1e-4, np.float32)
+    data[0] = 1.0
+    words, _, _ = packing.pack_entries(np.zeros(10_000, np.uint32), data, 10)
+    assert words.dtype == np.uint64
+
+
 def test_rows_left_out_do_not_matter():
     X, sign = problem(0)
     kept = np.arange(X.n_rows) % 3 > 0
