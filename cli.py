@@ -88,18 +88,23 @@ def _experiment(function: F) -> F:
 
 def _running(function: F) -> F:
     """What every command that runs stages takes."""
+    function = click.option("--memory", metavar="SIZE", help="Most memory to use, like 8G; by default what is free.")(function)
     function = click.option("--quiet", is_flag=True, help="No progress on stderr.")(function)
     function = click.option("--dry-run", is_flag=True, help="Say what would run, and why; run nothing.")(function)
     function = click.option("--force", is_flag=True, help="Run this stage again even if it is up to date.")(function)
     return _experiment(function)
 
 
-def _run(experiment: Path, overrides: Sequence[str], stages: Sequence[str], force: bool, dry_run: bool, quiet: bool) -> Any:
+def _run(
+    experiment: Path, overrides: Sequence[str], stages: Sequence[str], force: bool, dry_run: bool, quiet: bool,
+    memory: str | None,
+) -> Any:  # fmt: skip
     from xbert.pipeline.config import read
     from xbert.pipeline.console import Console
     from xbert.pipeline.runner import Runner
 
-    runner = Runner(read(experiment, overrides), Console(quiet))
+    given = [*overrides, f"run.memory={json.dumps(memory)}"] if memory is not None else overrides
+    runner = Runner(read(experiment, given), Console(quiet))
     runner.run(stages, force, dry_run)
     return runner
 
@@ -107,8 +112,10 @@ def _run(experiment: Path, overrides: Sequence[str], stages: Sequence[str], forc
 def _stage_command(name: str, stage: str, about: str) -> None:
     @main.command(name, help=about)
     @_running
-    def command(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool) -> None:
-        _run(experiment, overrides, (stage,), force, dry_run, quiet)
+    def command(
+        experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, memory: str | None
+    ) -> None:
+        _run(experiment, overrides, (stage,), force, dry_run, quiet, memory)
 
 
 _stage_command("prepare", "data", "Read and check the corpus, and make its splits.")
@@ -120,12 +127,12 @@ _stage_command("ensemble", "ensemble", "Combine the models of the experiment.")
 
 @main.command()
 @_running
-def run(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool) -> None:
+def run(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, memory: str | None) -> None:
     """Run everything that is out of date, from the corpus to the report."""
     from xbert.pipeline.registry import STAGES
     from xbert.pipeline.results import is_evaluated
 
-    runner = _run(experiment, overrides, STAGES, force, dry_run, quiet)
+    runner = _run(experiment, overrides, STAGES, force, dry_run, quiet, memory)
     if not dry_run and is_evaluated(runner):
         _print_metrics(runner, False)
 
@@ -133,9 +140,11 @@ def run(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool
 @main.command()
 @_running
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: model, split, metric, in percent.")
-def evaluate(experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, as_json: bool) -> None:
+def evaluate(
+    experiment: Path, overrides: tuple[str, ...], force: bool, dry_run: bool, quiet: bool, memory: str | None, as_json: bool
+) -> None:
     """Measure every model and the ensemble on every held-out split, and write the report."""
-    runner = _run(experiment, overrides, ("evaluate",), force, dry_run, quiet)
+    runner = _run(experiment, overrides, ("evaluate",), force, dry_run, quiet, memory)
     if not dry_run:
         _print_metrics(runner, as_json)
 

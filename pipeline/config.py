@@ -9,11 +9,12 @@ from typing import Any
 
 from xbert.artifacts.errors import InputError, UsageError, XbertError
 from xbert.pipeline import registry
+from xbert.pipeline.memory import free, parse
 from xbert.pipeline.registry import MODEL_STAGES, STAGES, did_you_mean
-from xbert.stages.base import Config, Method
+from xbert.stages.base import AUTO, Config, Method
 
 _SHARED = tuple(stage for stage in STAGES if stage not in MODEL_STAGES)
-_RUN_KEYS = ("folder", "threads")
+_RUN_KEYS = ("folder", "threads", "memory")
 _MOST_THREADS = 1024
 _LONGEST_NAME = 200  # file systems take 255; what xbert writes inside adds to it
 
@@ -33,6 +34,7 @@ class Experiment:
     path: Path
     folder: Path  # the run folder
     threads: int
+    memory: int  # bytes a stage may hold at once
     shared: dict[str, Choice]
     models: dict[str, dict[str, Choice]]
 
@@ -99,17 +101,17 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
         if key != "model" and not isinstance(value, dict):
             raise InputError(f"[{key}] must be a section, not {value!r}")
     base = path.parent
-    folder, threads = _run_section(content.get("run", {}), path)
+    folder, threads, memory = _run_section(content.get("run", {}), path)
     shared = {stage: _choice(stage, content.get(stage, {}), base) for stage in _SHARED}
     models = _models(content, base)
     for name, choices in models.items():
         for stage, choice in choices.items():
             others = {other: each.config for other, each in choices.items() if other != stage}
             _named(f"model {name}", choice.method.check, choice.config, others)
-    return Experiment(path, folder, threads, shared, models)
+    return Experiment(path, folder, threads, memory, shared, models)
 
 
-def _run_section(section: Mapping[str, Any], path: Path) -> tuple[Path, int]:
+def _run_section(section: Mapping[str, Any], path: Path) -> tuple[Path, int, int]:
     for key in section:
         if key not in _RUN_KEYS:
             raise InputError(f"[run] has no setting {key!r}{did_you_mean(key, _RUN_KEYS)}")
@@ -120,7 +122,11 @@ def _run_section(section: Mapping[str, Any], path: Path) -> tuple[Path, int]:
         raise InputError(f"[run] folder: a name in it is longer than {_LONGEST_NAME} bytes")
     if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= _MOST_THREADS:
         raise InputError(f"[run] threads = {threads!r}: must be a whole number up to {_MOST_THREADS}, 0 for all cores")
-    return path.parent / folder, threads or available_cores()
+    memory = section.get("memory", AUTO)
+    if isinstance(memory, bool) or not isinstance(memory, (str, int, float)):
+        raise InputError(f"[run] memory = {memory!r}: must be a size like '8G', or {AUTO!r} for what is free")
+    size = free() if memory == AUTO else parse(str(memory))
+    return path.parent / folder, threads or available_cores(), size
 
 
 def available_cores() -> int:

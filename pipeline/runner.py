@@ -12,11 +12,11 @@ from xbert.artifacts.atomic import make_folder, storage_errors
 from xbert.artifacts.fingerprint import FileDigests
 from xbert.artifacts.kinds.base import Artifact
 from xbert.artifacts.store import Pieces, Store
-from xbert.pipeline import pointer
+from xbert.pipeline import plan, pointer
 from xbert.pipeline.config import Experiment
 from xbert.pipeline.console import Bar, Console, duration
 from xbert.pipeline.graph import Graph, Node, build
-from xbert.stages.base import seeded
+from xbert.stages.base import Shape, seeded
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class LocalWork:
 
     folder: Path
     threads: int
+    memory: int
     seed: int
     pieces: Pieces
     console: Console
@@ -67,7 +68,11 @@ class Runner:
         made: list[str] = []
         if asked == {"ensemble"} and self.graph.ensemble is None:
             self.console.say("ensemble: the experiment has one model, so there is nothing to combine")
+        planned = False
         for node in self.graph.upto(asked):
+            if not planned and node.stage != "data" and self.store.has(self.graph.nodes[0].recipe):
+                planned = True
+                self._plan(asked, force)
             again = force and node.stage in asked
             if node.stage == "evaluate" and not dry_run:
                 self._point()  # the models are whole by now, and can be used whatever comes of measuring them
@@ -88,6 +93,26 @@ class Runner:
             self._point()
         return made
 
+    def _plan(self, asked: set[str], force: bool) -> None:
+        """Say what is to come, and refuse it if it cannot be done in the memory or on the disk there is."""
+        to_make = [
+            node for node in self.graph.upto(asked) if not self.store.has(node.recipe) or (force and node.stage in asked)
+        ]
+        planned: list[plan.Step] = []
+        for made in self.graph.models.values():
+            steps = plan.steps([node for node in made.values() if node in to_make], self._shape(made), self.experiment.threads)
+            planned += [step for step in steps if all(step.node is not other.node for other in planned)]
+        for line in plan.lines(planned, self.experiment.threads, self.experiment.memory):
+            self.console.say(line)
+        plan.refuse_what_does_not_fit(planned, self.experiment.memory, self.experiment.folder)
+
+    def _shape(self, made: dict[str, Node]) -> Shape:
+        """The data of a model, as far as it is known yet."""
+        data, features, index = self.graph.nodes[0], made["features"], made["index"]
+        done = {node.stage: self.artifact(node) for node in (data, features, index) if self.store.has(node.recipe)}
+        ngrams = plan.ngrams_of(features.choice.config)
+        return plan.shape_of(done["data"], done.get("features"), done.get("index"), ngrams)
+
     def _make(self, node: Node, force: bool) -> None:
         with storage_errors(self.experiment.folder):
             make_folder(self.experiment.folder)
@@ -97,7 +122,7 @@ class Runner:
         def compute(partial: Path, pieces: Pieces) -> Artifact:
             inputs = {key: self.artifact(each) for key, each in node.inputs.items()}
             seed = getattr(node.choice.config, "seed", 0)
-            work = LocalWork(partial, self.experiment.threads, seed, pieces, self.console)
+            work = LocalWork(partial, self.experiment.threads, self.experiment.memory, seed, pieces, self.console)
             return method.run(inputs, node.choice.config, work)
 
         self.store.make(node.recipe, method.gives, compute, force)

@@ -44,7 +44,8 @@ def render(name: str, data: Mapping[str, Any], settings: Mapping[str, Mapping[st
     recipe = find(name)
     lines = [f"# {recipe['about']}", f"# Written by `xbert init {name}`; every setting is shown with its meaning.", ""]
     lines += ["[run]", '# folder = "runs/NAME"   # where results go; by default runs/ and the name of this file']
-    lines += ["threads = 0   # cores to use; 0 for all", ""]
+    lines += ["threads = 0   # cores to use; 0 for all"]
+    lines += ['memory = "auto"   # most memory to use, like "8G"; auto for what is free', ""]
     for stage in STAGES:
         chosen = {**recipe.get(stage, {}), **(settings or {}).get(stage, {}), **(data if stage == "data" else {})}
         lines += [f"# {_ABOUT[stage]}", f"[{stage}]", *_section(stage, chosen), ""]

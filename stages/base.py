@@ -85,6 +85,33 @@ def _or_auto(kinds: tuple[Any, ...]) -> str:
     return f", or {AUTO!r}" if str in kinds else ""
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What is known of the data when a plan is made."""
+
+    n_docs: int  # of the training split
+    n_held_out: int
+    n_labels: int
+    pairs: int  # labels of all training documents
+    text_bytes: int  # of all splits
+    entries: int  # terms of all training documents, counted or guessed
+    n_terms: int
+    n_clusters: int  # at the bottom of the index; 0 where it is not known yet
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a stage will take, told before it runs; rough by nature.
+
+    Memory is what must be held at once: mapped files, which can be dropped at any time, do not count.
+    """
+
+    seconds: float
+    memory: float  # bytes, beside the interpreter's own
+    least: float  # bytes it can do with, more slowly
+    disk: float  # bytes
+
+
 class Progress(Protocol):
     """Tells a person how far a long step is."""
 
@@ -102,6 +129,10 @@ class Work(Protocol):
     @property
     def threads(self) -> int:
         """Cores to use."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes a stage may hold at once, beside mapped files."""
 
     def rng(self, name: str) -> np.random.Generator:
         """A source of random numbers of its own for every name, the same in every run of the same recipe."""
@@ -147,6 +178,11 @@ class Method(ABC, Generic[C]):
     def reads(cls, config: C) -> dict[str, Path]:
         """The user's files this method reads under these settings, by a name of their own."""
         return {}
+
+    @classmethod
+    def estimate(cls, config: C, shape: Shape, threads: int) -> Estimate | None:
+        """What running it will take, or None where nothing is known."""
+        return None
 
     @abstractmethod
     def run(self, inputs: dict[str, Any], config: C, work: Work) -> Artifact:

@@ -33,6 +33,7 @@ class Bench:
 
     folder: Path
     threads: int = 2
+    memory: int = 1 << 30
     seed: int = 0
     said: list = field(default_factory=list)
     bars: list = field(default_factory=list)

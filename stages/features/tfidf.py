@@ -14,7 +14,7 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features, Vocabulary
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Config, Method, Work, setting
+from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.features.analysis import Analysis, frozen, inverse_document_frequency
 from xbert.stages.features.batches import in_order
 from xbert.stages.features.counting import Spool, TermTable, count, slot_table
@@ -23,6 +23,10 @@ from xbert.stages.features.rows import RowsWriter
 from xbert.stages.features.vectorizer import Rows, Scratch, Vectorizer
 from xbert.stages.kernels.text_count import gather_terms
 from xbert.stages.kernels.text_rows import weigh_rows
+
+_SECONDS_PER_BYTE = 10e-9  # of one core, for single words
+_TERM_BYTES = 80  # of a term met: its text, its hash, and its place in a table at most half full
+_BATCH_BYTES = 60e6  # of the texts a thread is at, and their counts
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,15 @@ class Tfidf(Method[TfidfConfig]):
     config: ClassVar[type[Config]] = TfidfConfig
     needs: ClassVar[tuple[str, ...]] = ("data",)
     gives: ClassVar[type[Features]] = Features
+
+    @classmethod
+    def estimate(cls, config: TfidfConfig, shape: Shape, threads: int) -> Estimate:
+        """All texts once, and their terms in a table until the rare ones are dropped."""
+        longer = max(config.word_ngrams, 1) + config.char_ngrams
+        seconds = shape.text_bytes * longer * _SECONDS_PER_BYTE / threads
+        met = min(shape.entries, 4 * shape.n_terms * longer)  # most terms are rare
+        memory = met * _TERM_BYTES + threads * _BATCH_BYTES
+        return Estimate(seconds, memory, memory, shape.entries * 8 * (1 + shape.n_held_out / max(shape.n_docs, 1)))
 
     def run(self, inputs: dict[str, Any], config: TfidfConfig, work: Work) -> Features:
         """Count, choose and number the terms, then weigh the counts; valid and test only see the result."""

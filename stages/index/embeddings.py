@@ -9,7 +9,10 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.sparse import Sparse
+from xbert.stages.base import Shape
 
+_SUM_BYTES = 40  # of an entry read while labels are summed, the result included
+_SHARED = 0.4
 PIFA, TEXT, BOTH = "pifa", "text", "pifa+text"
 
 
@@ -22,10 +25,10 @@ class Embeddings:
     guess: Sparse  # labels x terms: a stand-in for labels that are not known, from text or from related labels
 
 
-def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
+def embed(dataset: Dataset, features: Features, embedding: str, memory: int) -> Embeddings:
     """The label vectors of that name; labels without them get a stand-in from their text or their relatives."""
     rows = features.label_rows
-    pifa = _unit(sum_by_label(features.X["train"], dataset.train.Y))
+    pifa = _unit(sum_by_label(features.X["train"], dataset.train.Y, memory // 8))
     if embedding == PIFA:
         Z, known = pifa, pifa.row_lengths() > 0
     elif rows is None:
@@ -46,9 +49,30 @@ def embed(dataset: Dataset, features: Features, embedding: str) -> Embeddings:
     return Embeddings(Z, known, guess)
 
 
-def sum_by_label(X: Sparse, Y: Sparse) -> Sparse:
-    """PIFA before scaling (X-BERT, section 3.2): the sum of the rows of a label's documents."""
-    return Sparse.of_scipy(Y.to_scipy().T.tocsr() @ X.to_scipy())
+def sum_by_label(X: Sparse, Y: Sparse, memory: int) -> Sparse:
+    """PIFA before scaling (X-BERT, section 3.2): the sum of the rows of a label's documents.
+
+    Labels are summed in blocks whose documents hold as many terms as `memory` has room for: a product takes several times
+    its result.
+    """
+    documents, rows = Y.transpose(), X.to_scipy()
+    read = np.r_[0, np.cumsum(X.row_lengths()[documents.indices])][documents.indptr]  # entries up to each label
+    parts, start = [], 0
+    while start < documents.n_rows:
+        stop = int(np.searchsorted(read, read[start] + max(memory // _SUM_BYTES, 1), "right")) - 1
+        stop = min(max(stop, start + 1), documents.n_rows)
+        parts.append(Sparse.of_scipy(documents.slice(start, stop).to_scipy() @ rows))
+        start = stop
+    if len(parts) == 1:
+        return parts[0]
+    indptr = np.concatenate([np.zeros(1, np.int64), *(part.row_lengths() for part in parts)]).cumsum()
+    indices = np.concatenate([part.indices for part in parts])
+    return Sparse(indptr, indices, np.concatenate([part.values() for part in parts]), X.n_cols)
+
+
+def entries_of_labels(shape: Shape) -> float:
+    """About how many terms the labels' vectors have: a label's documents share some of theirs."""
+    return _SHARED * shape.pairs * shape.entries / max(shape.n_docs, 1)
 
 
 def _unit(Z: Sparse) -> Sparse:

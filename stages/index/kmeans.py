@@ -14,7 +14,7 @@ from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.weights import MAX_CHILDREN
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import AUTO, Config, Method, Work, setting
+from xbert.stages.base import AUTO, Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.index import embeddings
 from xbert.stages.index.placement import place_unknown
 from xbert.stages.kernels import kmeans, packing
@@ -58,11 +58,13 @@ class Rows:
     def take(self, rows: Array) -> "Rows":
         """Those rows, with only their columns."""
         lookup = np.full(self.n_columns, -1, np.int32)
-        columns, *packed = packing.pack_rows(self.indptr, self.indices, self.data, rows, lookup)
-        return Rows(*packed, len(columns))
+        columns, indptr, indices, data = packing.pack_rows(self.indptr, self.indices, self.data, rows, lookup)
+        return Rows(indptr, indices, data, len(columns))
 
 
 _STARTS = 8  # labels drawn for a split, of which two that differ are its first centres
+_PIFA_SECONDS, _SPLIT_SECONDS = 25e-9, 15e-9  # for every entry of the labels' vectors; the second at every depth
+_VECTOR_BYTES = 32  # of an entry: the vectors, their copy with renumbered columns, and the next depth's
 _NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32), 0)  # of a node that is a cluster
 
 
@@ -74,11 +76,19 @@ class KMeans(Method[KMeansConfig]):
     needs = ("data", "features")
     gives = LabelIndex
 
+    @classmethod
+    def estimate(cls, config: KMeansConfig, shape: Shape, threads: int) -> Estimate:
+        """The labels' vectors, read some times at every depth of the splitting."""
+        entries = embeddings.entries_of_labels(shape)
+        depth = math.log2(max(shape.n_clusters, 2))
+        seconds = _PIFA_SECONDS * entries + entries * depth * _SPLIT_SECONDS / threads
+        return Estimate(seconds, entries * _VECTOR_BYTES, entries * _VECTOR_BYTES, shape.n_labels * 24)
+
     def run(self, inputs: dict[str, Any], config: KMeansConfig, work: Work) -> LabelIndex:
         """Embed the labels, split them, and stack the levels."""
         dataset: Dataset = inputs["data"]
         n_clusters = cluster_count(config, dataset)
-        vectors = embeddings.embed(dataset, inputs["features"], config.embedding)
+        vectors = embeddings.embed(dataset, inputs["features"], config.embedding, work.memory)
         known = np.flatnonzero(vectors.known).astype(np.int32)
         if len(known) < 2:
             raise InputError(

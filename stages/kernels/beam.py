@@ -108,7 +108,7 @@ def best_children(
                 # Unsigned, here and below, so that the loop need not ask whether an index counts from the end.
                 for j in range(np.uint64(indptr[doc]), np.uint64(indptr[doc + 1])):
                     if laid_out:
-                        row = np.int64(lookup[indices[j]])
+                        row = lookup[indices[j]]
                         if row < 0:
                             continue
                     else:  # a document's terms ascend, so each search starts where the last one ended

@@ -6,7 +6,7 @@ Hsieh et al., "A Dual Coordinate Descent Method for Large-scale Linear SVM" (ICM
 LIBLINEAR's solver 1. What differs: the cluster's rows are gathered once and their columns renumbered 0..n, so that every
 child's weights are a short dense vector; an entry of a row is one word, its column and its value in fixed point, 4 bytes
 where LIBLINEAR reads 16, as the rows of a large cluster come from far memory; weights are float32; the bias is one more
-regularised weight of feature 1; rows on their right side are left out at once (see `solve`).
+regularised weight of feature 1; rows on their right side are left out at once, and rows are shuffled within windows.
 """
 
 from typing import Any
@@ -17,7 +17,23 @@ from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import fast_kernel, kernel
 from xbert.stages.kernels.packing import pack_entries, row_squares
 
+# A pass takes the rows in a fresh order, but a window of neighbours at a time, the windows in a fresh order too: where the rows
+# do not fit the cache, a far row costs more to fetch than to use.
+_WINDOW = 1 << 15  # entries of a window's rows, so that they fit the cache
+_FEWEST = 64  # rows of a window
 _PATIENCE = 4  # passes after which all rows are looked at again, settled or not: the rows left out may be the wrong ones
+
+
+@kernel
+def shuffle(order: Array, start: int, stop: int, state: Any) -> Any:
+    """A fresh order of order[start:stop]; returns the random state after it."""
+    for i in range(start, stop):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        other = i + np.int64(((state >> np.uint64(32)) * np.uint64(stop - i)) >> np.uint64(32))
+        order[i], order[other] = order[other], order[i]
+    return state
 
 
 @fast_kernel
@@ -42,56 +58,60 @@ def solve(
     """
     place, lift, one = np.uint64(bits), np.uint64(32 - bits), np.float32(unit)
     alpha, inverse = np.zeros(len(squares), np.float32), np.empty(len(squares), np.float32)
-    order = np.flatnonzero(sign).astype(np.int32)
-    n_rows = len(order)
+    rows = np.flatnonzero(sign).astype(np.int32)
+    n_rows = len(rows)
     shift_positive, shift_negative = np.float32(0.5 / cost_positive), np.float32(0.5 / cost_negative)
-    for i in order:
+    for i in rows:
         inverse[i] = np.float32(1.0) / (squares[i] + (shift_positive if sign[i] > 0 else shift_negative))
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x2545F4914F6CDD1D)
     bias = np.float32(0.0)
+    window = max(_WINDOW * n_rows // max(len(words), 1), _FEWEST)
+    order, following, windows = rows.copy(), np.empty(n_rows, np.int32), np.arange(n_rows // window + 1)
     active, iteration, passes = n_rows, 0, 0  # passes: since all rows were looked at
     while iteration < max_iterations:
         highest, lowest = np.float32(0.0), np.float32(0.0)
-        whole = active == n_rows
-        for i in range(active):  # a fresh order for every pass
-            state ^= state << np.uint64(13)
-            state ^= state >> np.uint64(7)
-            state ^= state << np.uint64(17)
-            other = i + np.int64(((state >> np.uint64(32)) * np.uint64(active - i)) >> np.uint64(32))
-            order[i], order[other] = order[other], order[i]
-        s = 0
-        while s < active:
-            i = order[s]
-            y = sign[i]
-            first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            dot = np.float32(0.0)
-            for j in range(first, last):
-                word = np.uint64(words[j])
-                dot += w[word >> place] * np.float32(np.int32(np.uint32(word << lift)))
-            old = alpha[i]
-            shift = shift_positive if y > 0 else shift_negative
-            gradient = y * (bias + dot * one) - np.float32(1.0) + old * shift
-            if old == 0 and gradient >= 0:
+        whole, kept = active == n_rows, 0
+        n_windows = (active + window - 1) // window
+        for k in range(n_windows):
+            windows[k] = k
+        state = shuffle(windows, 0, n_windows, state)
+        for k in range(n_windows):
+            start, stop = windows[k] * window, min((windows[k] + 1) * window, active)
+            state = shuffle(order, start, stop, state)
+            for s in range(start, stop):
+                i = order[s]
+                y = sign[i]
+                first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+                dot = np.float32(0.0)
+                for j in range(first, last):
+                    word = np.uint64(words[j])
+                    dot += w[word >> place] * np.float32(np.int32(np.uint32(word << lift)))
+                old = alpha[i]
+                shift = shift_positive if y > 0 else shift_negative
+                gradient = y * (bias + dot * one) - np.float32(1.0) + old * shift
                 # A row on its right side is left out until the others have settled; then all are looked at once more.
                 # LIBLINEAR waits until it is farther right than any row was wrong: more visits for the same result.
-                active -= 1
-                order[s], order[active] = order[active], order[s]
-                continue
-            highest, lowest = max(highest, gradient), min(lowest, gradient)
-            alpha[i] = max(old - gradient * inverse[i], np.float32(0.0))
-            step = (alpha[i] - old) * y
-            bias += step
-            step *= one
-            for j in range(first, last):
-                word = np.uint64(words[j])
-                w[word >> place] += step * np.float32(np.int32(np.uint32(word << lift)))
-            s += 1
+                if old == 0 and gradient >= 0:
+                    continue
+                following[kept] = i
+                kept += 1
+                highest, lowest = max(highest, gradient), min(lowest, gradient)
+                alpha[i] = max(old - gradient * inverse[i], np.float32(0.0))
+                step = (alpha[i] - old) * y
+                bias += step
+                step *= one
+                for j in range(first, last):
+                    word = np.uint64(words[j])
+                    w[word >> place] += step * np.float32(np.int32(np.uint32(word << lift)))
+        order, following = following, order
+        active = kept
         iteration += 1
         passes += 1
         settled = highest - lowest <= tolerance
         if settled and whole:
             break
         if settled or passes == _PATIENCE:
+            order[:] = rows
             active, passes = n_rows, 0
     return bias, iteration
 

@@ -19,9 +19,11 @@ from xbert.artifacts.kinds.label_index import parents_of
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.kernels import chunks, dual, packing, reference
+from xbert.stages.kernels.cost import PACKED_BYTES
 from xbert.stages.kernels.scoring import scratch
 
 _SHARD_COST = 4e9  # term reads of one pass over a shard's problems: a shard takes seconds, so a crash loses seconds
+_PLENTY = 1 << 62  # bytes
 _MIN_SHARDS = 16  # fewer would leave cores idle at the end
 
 
@@ -109,18 +111,21 @@ def train(
     threads: int,
     checkpoints: Checkpoints,
     advance: Callable[[int], None],
+    memory: int = _PLENTY,
     folder: Path | None = None,
     name: str = "",
 ) -> ChunkedWeights:
     """Fit every classifier of a level; `advance` is told how many more are fitted.
 
+    As many clusters are trained at a time as there are threads and `memory` holds.
     Where a folder is given, the weights are written there as they come, under the names an artifact has for them.
     """
     shards = list(cut(problem))
     missing = [number for number in range(len(shards)) if checkpoints.recall(_shard(number)) is None]
     # liblinear draws from one random state per process, so it needs processes of its own to be repeatable.
     engine = {"prefer": "threads"} if solver.name == "dual" else {"prefer": "processes"}
-    pool = joblib.Parallel(min(threads, max(len(missing), 1)), return_as="generator", **engine)
+    at_once = min(threads, max(len(missing), 1), max(1, memory // largest_cluster(problem)))
+    pool = joblib.Parallel(at_once, return_as="generator", **engine)
     results = pool(joblib.delayed(fit_shard)(problem, shards[number], solver) for number in missing)
     writer = chunks.ChunkWriter(problem.children_ptr, problem.children, problem.X.n_cols, folder, name)
     fitted_now = set(missing)
@@ -135,6 +140,17 @@ def train(
     return writer.close()
 
 
+def largest_cluster(problem: Problem) -> int:
+    """Bytes that the documents of the largest cluster take while its classifiers are trained."""
+    return max(1, int(entries_of(problem).max(initial=0)) * PACKED_BYTES)
+
+
+def entries_of(problem: Problem) -> Array:
+    """Terms of the documents each cluster's classifiers see, int64."""
+    seen = np.r_[0, np.cumsum(problem.X.row_lengths()[problem.rows.indices])]
+    return np.diff(seen[problem.rows.indptr])
+
+
 def _shard(number: int) -> str:
     return f"shard-{number:05d}"
 
@@ -144,9 +160,8 @@ def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
 
     The cut depends on the data alone, never on the machine, so that an interrupted run finds its shards again.
     """
-    lengths = problem.X.row_lengths()
     parents = range(len(problem.children_ptr) - 1)
-    cost = np.array([lengths[problem.rows.row(p)].sum() for p in parents], np.float64) + 1
+    cost = entries_of(problem).astype(np.float64) + 1
     widths = np.diff(problem.children_ptr)
     limit = max(min(_SHARD_COST, float((cost * widths).sum()) / _MIN_SHARDS), 1.0)
     shard: list[tuple[int, int, int]] = []

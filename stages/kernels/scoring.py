@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import joblib
 import numpy as np
@@ -50,7 +51,8 @@ def step(X: Sparse, beam_now: Beam, weights: ChunkedWeights, post_processor: str
     """One level down: the best k children of the documents' clusters."""
     documents = X.indptr, X.indices, X.values(), beam_now.ptr, beam_now.target, beam_now.score
     halves, power = weights.words.view(np.int16), POWERS[post_processor]
-    return Beam(*beam.best_children(*documents, *weights.arrays(), halves, power, k, lookup))
+    arguments: tuple[Any, ...] = (*documents, *weights.arrays(), halves, power, k, lookup)
+    return Beam(*beam.best_children(*arguments))
 
 
 def by_blocks(n_docs: int, threads: int, one: Callable[[int, int], Scores], n_targets: int) -> Scores:

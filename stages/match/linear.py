@@ -1,6 +1,8 @@
 """The hierarchical linear matcher (X-BERT, table 2, rows "linear"): from the root down, the best few clusters of each level."""
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,12 @@ from xbert.artifacts.kinds.linear_matcher import IN_SAMPLE, OUT_OF_FOLD, LinearM
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Config, Method, Work, setting
+from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
+from xbert.stages.kernels.cost import MATCHER_VISIT, Level
 from xbert.stages.kernels.levels import Solver
+
+_BRANCHING = 64  # as the index has it unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,19 @@ class Linear(Method[LinearConfig]):
     needs = ("data", "features", "index")
     gives = LinearMatcher
 
+    @classmethod
+    def estimate(cls, config: LinearConfig, shape: Shape, threads: int) -> Estimate:
+        """The levels from the root down, each about as much finer than the one above; and again for every fold."""
+        widths = [1, *level_widths(shape.n_clusters)]
+        levels = [
+            Level(shape.n_docs, shape.entries, above, below, min(shape.pairs / max(shape.n_docs, 1), above))
+            for above, below in pairwise(widths)
+        ]
+        rounds = config.folds if config.train_scores == OUT_OF_FOLD else 1  # a fold sees the other folds' documents
+        seconds = sum(level.core_seconds(MATCHER_VISIT) for level in levels) * rounds / threads
+        packed, laid_out = max(level.packed() for level in levels), max(level.laid_out() for level in levels)
+        return Estimate(seconds, laid_out + threads * packed, laid_out + packed, sum(level.weights() for level in levels))
+
     def run(self, inputs: dict[str, Any], config: LinearConfig, work: Work) -> LinearMatcher:
         """Train every level on train, score the other splits; train itself as the settings say."""
         dataset: Dataset = inputs["data"]
@@ -67,6 +85,12 @@ class Linear(Method[LinearConfig]):
         return LinearMatcher(weights, scores, config.post_processor, config.beam, config.train_scores)
 
 
+def level_widths(n_clusters: int) -> list[int]:
+    """About how many clusters the levels have, from the root down, where the index is not there to be asked."""
+    count = max(1, math.ceil(math.log(max(n_clusters, 2)) / math.log(_BRANCHING) - 1e-9))
+    return [max(2, round(n_clusters ** (i / count))) for i in range(1, count + 1)]
+
+
 def fit(
     X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work, fold: str = ""
 ) -> list[ChunkedWeights]:
@@ -83,7 +107,9 @@ def fit(
         for depth, (Y, (parent, n_parents)) in enumerate(zip(reversed(targets), reversed(parents), strict=True)):
             problem = levels.make_problem(X, Y, parent, n_parents, "tfn", None)
             pieces = levels.Named(work, f"matcher{fold}-level{depth}")
-            weights.append(levels.train(problem, solver, work.threads, pieces, bar.advance, folder, f"level{depth}"))
+            weights.append(
+                levels.train(problem, solver, work.threads, pieces, bar.advance, work.memory, folder, f"level{depth}")
+            )
     return weights
 
 

@@ -16,8 +16,9 @@ from xbert.artifacts.kinds.linear_ranker import LinearRanker
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Config, Method, Work, setting
+from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
+from xbert.stages.kernels.cost import RANKER_VISIT, Level
 from xbert.stages.kernels.levels import Solver
 
 NEGATIVES = ("tfn", "man", "tfn+man")
@@ -58,6 +59,15 @@ class Linear(Method[LinearConfig]):
     def check(cls, config: LinearConfig, others: Mapping[str, Config]) -> None:
         """Matcher-aware negatives need scores the matcher did not learn by heart."""
         refuse_learnt_scores(config.negatives, getattr(others["match"], "train_scores", OUT_OF_FOLD))
+
+    @classmethod
+    def estimate(cls, config: LinearConfig, shape: Shape, threads: int) -> Estimate:
+        """One level: the labels in their clusters."""
+        clusters = shape.pairs / max(shape.n_docs, 1) + (0 if config.negatives == "tfn" else config.proposals)
+        level = Level(shape.n_docs, shape.entries, shape.n_clusters, shape.n_labels, min(clusters, shape.n_clusters))
+        packed, laid_out = level.packed(), level.laid_out()
+        seconds = level.core_seconds(RANKER_VISIT) / threads
+        return Estimate(seconds, laid_out + threads * packed, laid_out + packed, level.weights())
 
     def run(self, inputs: dict[str, Any], config: LinearConfig, work: Work) -> LinearRanker:
         """Train on train; rank the labels of the held-out documents."""
@@ -104,7 +114,7 @@ def fit(
     problem = levels.make_problem(features.X["train"], dataset.train.Y, level.indices, level.n_cols, config.negatives, proposed)
     with work.progress("rankers", dataset.n_labels, "labels") as bar:
         pieces = levels.Named(work, "rankers")
-        return levels.train(problem, solver, work.threads, pieces, bar.advance, work.folder, "labels")
+        return levels.train(problem, solver, work.threads, pieces, bar.advance, work.memory, work.folder, "labels")
 
 
 def rank(
