@@ -44,12 +44,13 @@ def main():
     for place in rng.choice(usable, min(given.labels, len(usable)), replace=False):
         parent = int(np.searchsorted(problem.children_ptr, place, "right")) - 1
         rows = problem.rows.row(parent)
-        columns, indptr, indices, values = packing.pack_rows(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
+        columns, indptr, indices, values = packing.gather(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
         packed = Sparse(indptr, indices.astype(np.int32), values, len(columns))
         sign = np.where(np.isin(rows, problem.positive.row(place)), 1, -1).astype(np.float32)
         w, cost = np.zeros(len(columns), np.float32), given.cost
-        words, squares = packing.pack_entries(indices, values, len(columns)), packing.row_squares(indptr, values)
-        bias, passes = dual.solve(indptr, *words, squares, sign, cost, cost, given.tolerance, 10_000, 0, w)
+        rows_as_words = packing.pack(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
+        words = rows_as_words.words, rows_as_words.unit, rows_as_words.bits, rows_as_words.squares
+        bias, passes = dual.solve(indptr, *words, sign, cost, cost, given.tolerance, 10_000, 0, w)
         theirs, their_bias = reference.solve(packed.to_scipy(), sign, cost, cost, given.tolerance, 0)
         ours_at, theirs_at = (objective(packed.to_scipy(), sign, *each, cost) for each in ((w, bias), (theirs, their_bias)))
         gaps.append(100 * (ours_at - theirs_at) / theirs_at)

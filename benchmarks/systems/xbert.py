@@ -20,6 +20,7 @@ from xbert.artifacts.kinds.linear_ranker import LinearRanker
 from xbert.artifacts.sparse import Sparse
 from xbert.pipeline import config, template
 from xbert.pipeline.config import Choice
+from xbert.pipeline.memory import free
 from xbert.pipeline.tagger import Model, Tagger
 from xbert.stages.base import seeded
 from xbert.stages.features.vectorizer import Vectorizer
@@ -34,6 +35,7 @@ class Memory:
 
     folder: Path
     threads: int
+    memory: int
     seed: int
 
     def rng(self, name: str) -> np.random.Generator:
@@ -64,7 +66,7 @@ def recipe(request: Request) -> dict[str, Choice]:
 
 def run(choice: Choice, inputs: dict[str, Any], request: Request) -> Any:
     """One stage."""
-    work = Memory(request.scratch, request.threads, getattr(choice.config, "seed", 0))
+    work = Memory(request.scratch, request.threads, free(), getattr(choice.config, "seed", 0))
     return choice.method().run(inputs, choice.config, work)
 
 

@@ -26,6 +26,7 @@ from xbert.stages.kernels.text_rows import weigh_rows
 
 _SECONDS_PER_BYTE = 10e-9  # of one core, for single words
 _TERM_BYTES = 80  # of a term met: its text, its hash, and its place in a table at most half full
+_COUNT_BYTES = 8  # of a byte of text in a batch: the text and its counts
 _BATCH_BYTES = 60e6  # of the texts a thread is at, and their counts
 
 
@@ -71,7 +72,7 @@ class Tfidf(Method[TfidfConfig]):
         longer = max(config.word_ngrams, 1) + config.char_ngrams
         seconds = shape.text_bytes * longer * _SECONDS_PER_BYTE / threads
         met = min(shape.entries, 4 * shape.n_terms * longer)  # most terms are rare
-        memory = met * _TERM_BYTES + threads * _BATCH_BYTES
+        memory = met * _TERM_BYTES + min(threads * _BATCH_BYTES, shape.text_bytes * _COUNT_BYTES)
         return Estimate(seconds, memory, memory, shape.entries * 8 * (1 + shape.n_held_out / max(shape.n_docs, 1)))
 
     def run(self, inputs: dict[str, Any], config: TfidfConfig, work: Work) -> Features:

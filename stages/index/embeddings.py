@@ -1,7 +1,9 @@
 """Label embeddings: a sparse unit vector per label, from its training documents, its own text, or both."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
+import joblib
 import numpy as np
 
 from xbert.artifacts.arrays import Array
@@ -10,8 +12,9 @@ from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Shape
+from xbert.stages.kernels import sums
 
-_SUM_BYTES = 40  # of an entry read while labels are summed, the result included
+_SUM_BYTES = 16  # of an entry read while labels are summed: room for the result, and the result
 _SHARED = 0.4
 PIFA, TEXT, BOTH = "pifa", "text", "pifa+text"
 
@@ -25,10 +28,10 @@ class Embeddings:
     guess: Sparse  # labels x terms: a stand-in for labels that are not known, from text or from related labels
 
 
-def embed(dataset: Dataset, features: Features, embedding: str, memory: int) -> Embeddings:
+def embed(dataset: Dataset, features: Features, embedding: str, threads: int, memory: int) -> Embeddings:
     """The label vectors of that name; labels without them get a stand-in from their text or their relatives."""
     rows = features.label_rows
-    pifa = _unit(sum_by_label(features.X["train"], dataset.train.Y, memory // 8))
+    pifa = sum_by_label(features.X["train"], dataset.train.Y, threads, memory // 4)
     if embedding == PIFA:
         Z, known = pifa, pifa.row_lengths() > 0
     elif rows is None:
@@ -49,25 +52,27 @@ def embed(dataset: Dataset, features: Features, embedding: str, memory: int) -> 
     return Embeddings(Z, known, guess)
 
 
-def sum_by_label(X: Sparse, Y: Sparse, memory: int) -> Sparse:
-    """PIFA before scaling (X-BERT, section 3.2): the sum of the rows of a label's documents.
+def sum_by_label(X: Sparse, Y: Sparse, threads: int, memory: int) -> Sparse:
+    """PIFA (X-BERT, section 3.2): the sum of the rows of a label's documents, brought to unit length.
 
-    Labels are summed in blocks whose documents hold as many terms as `memory` has room for: a product takes several times
-    its result.
+    Labels are summed in blocks on all threads, of which `memory` holds as many as there are threads.
     """
-    documents, rows = Y.transpose(), X.to_scipy()
+    documents = Y.transpose()
     read = np.r_[0, np.cumsum(X.row_lengths()[documents.indices])][documents.indptr]  # entries up to each label
-    parts, start = [], 0
-    while start < documents.n_rows:
-        stop = int(np.searchsorted(read, read[start] + max(memory // _SUM_BYTES, 1), "right")) - 1
-        stop = min(max(stop, start + 1), documents.n_rows)
-        parts.append(Sparse.of_scipy(documents.slice(start, stop).to_scipy() @ rows))
-        start = stop
-    if len(parts) == 1:
-        return parts[0]
-    indptr = np.concatenate([np.zeros(1, np.int64), *(part.row_lengths() for part in parts)]).cumsum()
-    indices = np.concatenate([part.indices for part in parts])
-    return Sparse(indptr, indices, np.concatenate([part.values() for part in parts]), X.n_cols)
+    most = max(min(memory // (_SUM_BYTES * threads), int(read[-1]) // (8 * threads)), 1)
+    edges = [0]
+    while edges[-1] < documents.n_rows:
+        stop = int(np.searchsorted(read, read[edges[-1]] + most, "right")) - 1
+        edges.append(min(max(stop, edges[-1] + 1), documents.n_rows))
+
+    def block(start: int, stop: int) -> tuple[Array, Array, Array]:
+        part = documents.slice(start, stop)
+        return sums.unit_sums(part.indptr, part.indices, X.indptr, X.indices, X.values(), X.n_cols)
+
+    parts = joblib.Parallel(threads, prefer="threads")(joblib.delayed(block)(*pair) for pair in pairwise(edges))
+    lengths, indices, data = ([part[i] for part in parts] for i in range(3))
+    indptr = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
+    return Sparse(indptr, np.concatenate(indices), np.concatenate(data), X.n_cols)
 
 
 def entries_of_labels(shape: Shape) -> float:
@@ -95,6 +100,8 @@ def _stand_in(Z: Sparse, known: Array, other: Sparse | None, dataset: Dataset) -
     from scipy.sparse import csr_array, diags_array
 
     missing = ~known
+    if not missing.any():
+        return Sparse.of_scipy(csr_array(Z.shape, dtype=np.float32))
     if other is not None and other.n_cols == Z.n_cols:
         guess = diags_array(missing.astype(np.float32)) @ other.to_scipy()
     else:

@@ -58,12 +58,12 @@ class Rows:
     def take(self, rows: Array) -> "Rows":
         """Those rows, with only their columns."""
         lookup = np.full(self.n_columns, -1, np.int32)
-        columns, indptr, indices, data = packing.pack_rows(self.indptr, self.indices, self.data, rows, lookup)
+        columns, indptr, indices, data = packing.gather(self.indptr, self.indices, self.data, rows, lookup)
         return Rows(indptr, indices, data, len(columns))
 
 
 _STARTS = 8  # labels drawn for a split, of which two that differ are its first centres
-_PIFA_SECONDS, _SPLIT_SECONDS = 25e-9, 15e-9  # for every entry of the labels' vectors; the second at every depth
+_PIFA_SECONDS, _SPLIT_SECONDS = 25e-9, 60e-9  # for every entry of the labels' vectors; the second at every depth
 _VECTOR_BYTES = 32  # of an entry: the vectors, their copy with renumbered columns, and the next depth's
 _NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32), 0)  # of a node that is a cluster
 
@@ -88,7 +88,7 @@ class KMeans(Method[KMeansConfig]):
         """Embed the labels, split them, and stack the levels."""
         dataset: Dataset = inputs["data"]
         n_clusters = cluster_count(config, dataset)
-        vectors = embeddings.embed(dataset, inputs["features"], config.embedding, work.memory)
+        vectors = embeddings.embed(dataset, inputs["features"], config.embedding, work.threads, work.memory)
         known = np.flatnonzero(vectors.known).astype(np.int32)
         if len(known) < 2:
             raise InputError(
@@ -142,7 +142,8 @@ def cluster_count(config: KMeansConfig, dataset: Dataset) -> int:
 
 def split_all(Z: Sparse, members: Array, n_clusters: int, max_iterations: int, work: Work) -> list[list[Array]]:
     """Split until every node is one cluster: the nodes' members at every depth, the whole set first."""
-    rows = Rows(Z.indptr, Z.indices, Z.values(), Z.n_cols).take(members)
+    rows = Rows(Z.indptr, Z.indices.view(np.uint32), Z.values(), Z.n_cols)
+    rows = rows if len(members) == Z.n_rows else rows.take(members)
     nodes = [Node(members, n_clusters, len(members) % n_clusters, rows)]
     base = len(members) // n_clusters
     depths = [[members]]

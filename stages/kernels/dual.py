@@ -15,7 +15,6 @@ import numpy as np
 
 from xbert.artifacts.arrays import Array
 from xbert.stages.kernels.jit import fast_kernel, kernel
-from xbert.stages.kernels.packing import pack_entries, row_squares
 
 # A pass takes the rows in a fresh order, but a window of neighbours at a time, the windows in a fresh order too: where the rows
 # do not fit the cache, a far row costs more to fetch than to use.
@@ -53,8 +52,7 @@ def solve(
 ) -> tuple[Any, int]:
     """One classifier: fills `w` (zeroed, one weight a local column) and returns (bias weight, passes over the rows).
 
-    `words`, `unit` and `bits` are what `pack_entries` gave, `squares` holds |x_i|^2 + 1 (the 1 is the bias feature), `sign`
-    the +1 / -1 of each row, 0 for a row left out.
+    The rows are as `packing.pack` gives them; `sign` is the +1 / -1 of each row, 0 for a row left out.
     """
     place, lift, one = np.uint64(bits), np.uint64(32 - bits), np.float32(unit)
     alpha, inverse = np.zeros(len(squares), np.float32), np.empty(len(squares), np.float32)
@@ -116,10 +114,13 @@ def solve(
     return bias, iteration
 
 
-def solve_cluster(
+@kernel
+def solve_children(
     indptr: Array,
-    indices: Array,
-    data: Array,
+    words: Array,
+    unit: float,
+    bits: int,
+    squares: Array,
     n_columns: int,
     positive_ptr: Array,
     positives: Array,
@@ -138,31 +139,6 @@ def solve_cluster(
     (child_ptr, local columns, values) and the bias of each child. A child without positives, which nothing can be learnt
     of, gets no weights and a bias of -1: the margin of a certain no.
     """
-    words, unit, bits = pack_entries(indices, data, n_columns)
-    return _solve_children(
-        indptr, words, unit, bits, row_squares(indptr, data), n_columns, positive_ptr, positives, other,
-        cost_positive, cost_negative, tolerance, max_iterations, threshold, seeds,
-    )  # fmt: skip
-
-
-@kernel
-def _solve_children(
-    indptr: Array,
-    words: Array,
-    unit: float,
-    bits: int,
-    squares: Array,
-    n_columns: int,
-    positive_ptr: Array,
-    positives: Array,
-    other: Array,
-    cost_positive: float,
-    cost_negative: float,
-    tolerance: float,
-    max_iterations: int,
-    threshold: float,
-    seeds: Array,
-) -> tuple[Array, Array, Array, Array]:
     n_children = len(positive_ptr) - 1
     sign, w = other.copy(), np.zeros(n_columns, np.float32)
     biases = np.full(n_children, np.float32(-1.0))

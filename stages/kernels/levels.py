@@ -184,18 +184,22 @@ def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
 def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solver) -> dict[str, Array]:
     """Fit the shard's classifiers: for each its number of weights, their terms and values, and its bias."""
     X, lookup = problem.X, scratch(problem.X.n_cols)
-    solve = dual.solve_cluster if solver.name == "dual" else reference.solve_cluster
     parts: dict[str, list[Array]] = {"lengths": [], "columns": [], "values": [], "bias": []}
     for parent, start, stop in shard:
         rows = problem.rows.row(parent)
-        columns, indptr, indices, data = packing.pack_rows(X.indptr, X.indices, X.values(), rows, lookup)
         positive = problem.positive.slice(start, stop)
         other = np.where(np.isin(rows, problem.negative.row(parent), assume_unique=True), -1, 0).astype(np.float32)
         seeds = solver.seed * 1_000_003 + np.arange(start, stop)  # of the place, so that no cut changes a classifier
-        child_ptr, local, values, bias = solve(
-            indptr, indices, data, len(columns), positive.indptr, np.searchsorted(rows, positive.indices), other,
-            solver.cost_positive, solver.cost_negative, solver.tolerance, solver.max_iterations, solver.threshold, seeds,
-        )  # fmt: skip
+        children = positive.indptr, np.searchsorted(rows, positive.indices), other
+        how = solver.cost_positive, solver.cost_negative, solver.tolerance, solver.max_iterations, solver.threshold, seeds
+        if solver.name == "dual":
+            packed = packing.pack(X.indptr, X.indices, X.values(), rows, lookup)
+            columns, words = packed.columns, (packed.words, packed.unit, packed.bits, packed.squares)
+            fitted = dual.solve_children(packed.indptr, *words, len(columns), *children, *how)
+        else:
+            columns, *gathered = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
+            fitted = reference.solve_children(*gathered, len(columns), *children, *how)
+        child_ptr, local, values, bias = fitted
         for name, part in zip(parts, (np.diff(child_ptr), columns[local], values, bias), strict=True):
             parts[name].append(part)
     return {name: np.concatenate(each) for name, each in parts.items()}

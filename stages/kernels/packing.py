@@ -4,6 +4,8 @@ A word holds the column in its upper and the value, in fixed point, in its lower
 columns and hold the values, else 8. The rows of a large cluster come from far memory on every pass, so bytes are time.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from xbert.artifacts.arrays import Array
@@ -13,29 +15,50 @@ _NARROW_COLUMNS = 1 << 16  # what 16 bits can name
 _NARROW_SPREAD = 300.0  # largest value over the mean one, up to which 15 bits hold a common value to a percent
 
 
-@kernel
-def pack_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array, Array]:
-    """Gather rows and renumber their columns: (columns used, sorted; indptr; local indices; data).
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Rows as words: what `dual.solve` reads."""
 
-    `lookup` is a scratch array of one int32 a term, all -1, and is left so.
-    """
-    n_rows = len(rows)
-    local_indptr = np.zeros(n_rows + 1, np.int64)
-    for i in range(n_rows):
-        local_indptr[i + 1] = local_indptr[i] + indptr[rows[i] + 1] - indptr[rows[i]]
-    nnz = local_indptr[n_rows]
-    columns = np.empty(min(nnz, len(lookup)), np.int32)
+    columns: Array  # the columns used, sorted: local column -> column
+    indptr: Array
+    words: Array  # uint32 or uint64
+    unit: float  # the value of one unit of a word's lower half, read as the upper half of 32 bits where it is narrow
+    bits: int  # of a half
+    squares: Array  # |x_i|^2 + 1; the 1 is the bias feature
+
+
+def pack(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> Packed:
+    """Gather rows as words. `lookup` is a scratch array of one int32 a term, all -1, and is left so."""
+    columns = used_columns(indptr, indices, rows, lookup)
+    local_indptr, squares, largest, mean = row_facts(indptr, data, rows)
+    largest = largest or 1.0
+    if len(columns) <= _NARROW_COLUMNS and largest <= _NARROW_SPREAD * mean:
+        words = narrow_words(indptr, indices, data, rows, lookup, local_indptr[-1], 32767.0 / largest)
+        unit, bits = largest / 32767.0 / 65536.0, 16
+    else:
+        words = wide_words(indptr, indices, data, rows, lookup, local_indptr[-1], 2147483647.0 / largest)
+        unit, bits = largest / 2147483647.0, 32
+    lookup[columns] = -1
+    return Packed(columns, local_indptr, words, unit, bits, squares)
+
+
+@kernel
+def used_columns(indptr: Array, indices: Array, rows: Array, lookup: Array) -> Array:
+    """The columns of those rows, sorted; `lookup` then says for each where it stands."""
+    n_entries = 0
+    for row in rows:
+        n_entries += indptr[row + 1] - indptr[row]
+    columns = np.empty(min(n_entries, len(lookup)), np.int32)
     n_columns = 0
-    for i in range(n_rows):
-        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            column = indices[j]
-            if lookup[column] < 0:
-                lookup[column] = 0
-                columns[n_columns] = column
+    for row in rows:
+        for j in range(indptr[row], indptr[row + 1]):
+            if lookup[indices[j]] < 0:
+                lookup[indices[j]] = 0
+                columns[n_columns] = indices[j]
                 n_columns += 1
     if n_columns * 16 < len(lookup):
         columns = np.sort(columns[:n_columns])
-    else:  # the terms are seen in order by a look at all of them, for less than a sort
+    else:  # a look at all terms finds them in order, for less than a sort
         n_columns = 0
         for column in range(len(lookup)):
             if lookup[column] == 0:
@@ -44,58 +67,71 @@ def pack_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: A
         columns = columns[:n_columns].copy()
     for k in range(n_columns):
         lookup[columns[k]] = k
-    # Unsigned, so that no kernel has to ask whether an index counts from the end.
-    local_indices, local_data = np.empty(nnz, np.uint32), np.empty(nnz, np.float32)
-    at = 0
-    for i in range(n_rows):
-        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            local_indices[at] = lookup[indices[j]]
-            local_data[at] = data[j]
-            at += 1
-    for k in range(n_columns):
-        lookup[columns[k]] = -1
-    return columns, local_indptr, local_indices, local_data
-
-
-def pack_entries(indices: Array, data: Array, n_columns: int) -> tuple[Array, float, int]:
-    """Columns and values as one word an entry: (words, the value of one unit, bits of a column's place in the word).
-
-    32 bits, a half each, where 16 bits name the columns and hold the values; else 64, again a half each.
-    """
-    largest = float(np.abs(data).max(initial=0.0)) or 1.0
-    spread = largest / (float(np.abs(data).mean(dtype=np.float64)) or 1.0) if len(data) else 1.0
-    if n_columns <= _NARROW_COLUMNS and spread <= _NARROW_SPREAD:
-        return narrow_entries(indices, data, 32767.0 / largest), largest / 32767.0 / 65536.0, 16
-    return wide_entries(indices, data, 2147483647.0 / largest), largest / 2147483647.0, 32
+    return columns
 
 
 @kernel
-def narrow_entries(indices: Array, data: Array, units: float) -> Array:
+def row_facts(indptr: Array, data: Array, rows: Array) -> tuple[Array, Array, float, float]:
+    """(indptr of the gathered rows, |x_i|^2 + 1 of each, the largest value, the mean one), both of the size alone."""
+    local_indptr, squares = np.zeros(len(rows) + 1, np.int64), np.empty(len(rows), np.float32)
+    largest, total = 0.0, 0.0
+    for i in range(len(rows)):
+        first, last = indptr[rows[i]], indptr[rows[i] + 1]
+        local_indptr[i + 1] = local_indptr[i] + last - first
+        square = 1.0
+        for j in range(first, last):
+            size = abs(data[j])
+            square += size * size
+            largest = max(largest, size)
+            total += size
+        squares[i] = square
+    return local_indptr, squares, largest, total / max(local_indptr[len(rows)], 1)
+
+
+@kernel
+def narrow_words(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, n_entries: int, units: float) -> Array:
     """The column in the upper and the value in the lower 16 bits."""
-    words = np.empty(len(indices), np.uint32)
-    for j in range(len(indices)):
-        value = np.int64(np.rint(data[j] * units))
-        words[j] = (np.uint32(indices[j]) << np.uint32(16)) | np.uint32(value & 0xFFFF)
+    words, at = np.empty(n_entries, np.uint32), 0
+    for row in rows:
+        for j in range(indptr[row], indptr[row + 1]):
+            value = np.int64(np.rint(data[j] * units))
+            words[at] = (np.uint32(lookup[indices[j]]) << np.uint32(16)) | np.uint32(value & 0xFFFF)
+            at += 1
     return words
 
 
 @kernel
-def wide_entries(indices: Array, data: Array, units: float) -> Array:
+def wide_words(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, n_entries: int, units: float) -> Array:
     """The column in the upper and the value in the lower 32 bits."""
-    words = np.empty(len(indices), np.uint64)
-    for j in range(len(indices)):
-        value = np.int64(np.rint(data[j] * units))
-        words[j] = (np.uint64(indices[j]) << np.uint64(32)) | np.uint64(value & 0xFFFFFFFF)
+    words, at = np.empty(n_entries, np.uint64), 0
+    for row in rows:
+        for j in range(indptr[row], indptr[row + 1]):
+            value = np.int64(np.rint(data[j] * units))
+            words[at] = (np.uint64(lookup[indices[j]]) << np.uint64(32)) | np.uint64(value & 0xFFFFFFFF)
+            at += 1
     return words
 
 
+def gather(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array, Array]:
+    """Gather rows as they are: (columns used, sorted; indptr; local indices, unsigned; data)."""
+    columns = used_columns(indptr, indices, rows, lookup)
+    gathered = gather_rows(indptr, indices, data, rows, lookup)
+    lookup[columns] = -1
+    return columns, *gathered
+
+
 @kernel
-def row_squares(indptr: Array, data: Array) -> Array:
-    """|x_i|^2 + 1 for every row; the 1 is the bias feature."""
-    squares = np.empty(len(indptr) - 1, np.float32)
-    for i in range(len(squares)):
-        total = 1.0
-        for j in range(indptr[i], indptr[i + 1]):
-            total += data[j] * data[j]
-        squares[i] = total
-    return squares
+def gather_rows(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array]:
+    """(indptr, local indices, data) of those rows, once `lookup` numbers their columns."""
+    local_indptr = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        local_indptr[i + 1] = local_indptr[i] + indptr[rows[i] + 1] - indptr[rows[i]]
+    # Unsigned, so that no kernel has to ask whether an index counts from the end.
+    local_indices = np.empty(local_indptr[len(rows)], np.uint32)
+    local_data = np.empty(local_indptr[len(rows)], np.float32)
+    at = 0
+    for row in rows:
+        for j in range(indptr[row], indptr[row + 1]):
+            local_indices[at], local_data[at] = lookup[indices[j]], data[j]
+            at += 1
+    return local_indptr, local_indices, local_data

@@ -10,7 +10,7 @@ from xbert.artifacts.arrays import Array
 _L2R_L2LOSS_SVC_DUAL = 1
 
 
-def solve_cluster(
+def solve_children(
     indptr: Array,
     indices: Array,
     data: Array,
@@ -25,7 +25,7 @@ def solve_cluster(
     threshold: float,
     seeds: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """As `dual.solve_cluster`; LIBLINEAR sets its own limit on passes, so `max_iterations` is not used."""
+    """As `dual.solve_children`, of rows as they are. LIBLINEAR has its own limit of passes: `max_iterations` is not used."""
     from scipy.sparse import csr_matrix
 
     X = csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))

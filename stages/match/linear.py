@@ -17,7 +17,7 @@ from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
-from xbert.stages.kernels.cost import MATCHER_VISIT, Level
+from xbert.stages.kernels.cost import MATCHER_PASSES, Level
 from xbert.stages.kernels.levels import Solver
 
 _BRANCHING = 64  # as the index has it unless told otherwise
@@ -59,11 +59,11 @@ class Linear(Method[LinearConfig]):
         """The levels from the root down, each about as much finer than the one above; and again for every fold."""
         widths = [1, *level_widths(shape.n_clusters)]
         levels = [
-            Level(shape.n_docs, shape.entries, above, below, min(shape.pairs / max(shape.n_docs, 1), above))
+            Level(shape.n_docs, shape.entries, shape.n_terms, above, below, min(shape.pairs / max(shape.n_docs, 1), above))
             for above, below in pairwise(widths)
         ]
         rounds = config.folds if config.train_scores == OUT_OF_FOLD else 1  # a fold sees the other folds' documents
-        seconds = sum(level.core_seconds(MATCHER_VISIT) for level in levels) * rounds / threads
+        seconds = sum(level.core_seconds(MATCHER_PASSES) for level in levels) * rounds / threads
         packed, laid_out = max(level.packed() for level in levels), max(level.laid_out() for level in levels)
         return Estimate(seconds, laid_out + threads * packed, laid_out + packed, sum(level.weights() for level in levels))
 

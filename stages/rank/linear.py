@@ -18,7 +18,7 @@ from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
-from xbert.stages.kernels.cost import RANKER_VISIT, Level
+from xbert.stages.kernels.cost import RANKER_PASSES, Level
 from xbert.stages.kernels.levels import Solver
 
 NEGATIVES = ("tfn", "man", "tfn+man")
@@ -64,9 +64,11 @@ class Linear(Method[LinearConfig]):
     def estimate(cls, config: LinearConfig, shape: Shape, threads: int) -> Estimate:
         """One level: the labels in their clusters."""
         clusters = shape.pairs / max(shape.n_docs, 1) + (0 if config.negatives == "tfn" else config.proposals)
-        level = Level(shape.n_docs, shape.entries, shape.n_clusters, shape.n_labels, min(clusters, shape.n_clusters))
+        level = Level(
+            shape.n_docs, shape.entries, shape.n_terms, shape.n_clusters, shape.n_labels, min(clusters, shape.n_clusters)
+        )
         packed, laid_out = level.packed(), level.laid_out()
-        seconds = level.core_seconds(RANKER_VISIT) / threads
+        seconds = level.core_seconds(RANKER_PASSES) / threads
         return Estimate(seconds, laid_out + threads * packed, laid_out + packed, level.weights())
 
     def run(self, inputs: dict[str, Any], config: LinearConfig, work: Work) -> LinearRanker:

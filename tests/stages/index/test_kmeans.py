@@ -123,7 +123,7 @@ def test_pifa_is_the_unit_sum_of_a_labels_documents():
 
     given_inputs = inputs([[0, 1], [1], [0]], 2)
     X = given_inputs["features"].X["train"].to_scipy().toarray()
-    Z = embed(given_inputs["data"], given_inputs["features"], "pifa", 1 << 30).Z.to_scipy().toarray()
+    Z = embed(given_inputs["data"], given_inputs["features"], "pifa", 2, 1 << 30).Z.to_scipy().toarray()
     for label, rows in ((0, [0, 2]), (1, [0, 1])):
         total = X[rows].sum(axis=0)
         assert np.allclose(Z[label], total / np.linalg.norm(total), atol=1e-6)

@@ -20,11 +20,21 @@ def objective(X, sign, w, bias, cost_positive, cost_negative):
     return 0.5 * (w @ w + bias * bias) + (np.where(sign > 0, cost_positive, cost_negative) * loss**2).sum()
 
 
+def pack(X, narrow=True):
+    """All rows, every column used, so that local columns are columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_NARROW_COLUMNS", 1 << 16 if narrow else 0)
+        packed = packing.pack(X.indptr, X.indices, X.data, np.arange(X.n_rows, dtype=np.int32), np.full(X.n_cols, -1, np.int32))
+    assert len(packed.columns) == X.n_cols
+    assert packed.bits == (16 if narrow else 32)
+    return packed
+
+
 def solve(X, sign, cost_positive=1.0, cost_negative=1.0, tolerance=1e-3, seed=0, narrow=True):
     w = np.zeros(X.n_cols, np.float32)
-    words = packing.pack_entries(X.indices, X.data, X.n_cols if narrow else 1 << 17)
-    squares = packing.row_squares(X.indptr, X.data)
-    bias, passes = dual.solve(X.indptr, *words, squares, sign, cost_positive, cost_negative, tolerance, 1000, seed, w)
+    rows = pack(X, narrow)
+    words = rows.words, rows.unit, rows.bits, rows.squares
+    bias, passes = dual.solve(rows.indptr, *words, sign, cost_positive, cost_negative, tolerance, 1000, seed, w)
     return w, bias, passes
 
 
@@ -45,20 +55,21 @@ def test_words_of_either_width_give_the_same_classifier(seed):
     assert bias == pytest.approx(wide_bias, abs=2e-3)
 
 
-@pytest.mark.parametrize("n_columns", [80, 1 << 17])
-def test_a_word_holds_its_column_and_value(n_columns):
-    indices, data = np.array([0, 79, 5], np.uint32), np.array([-0.5, 1.0, 0.001], np.float32)
-    words, unit, bits = packing.pack_entries(indices, data, n_columns)
-    assert (words >> np.uint64(bits)).tolist() == [0, 79, 5]
-    lower = (words.astype(np.uint64) << np.uint64(32 - bits)).astype(np.uint32).view(np.int32)
-    assert np.allclose(lower * unit, data, atol=1.0 / 32767)
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_word_holds_its_column_and_value(narrow):
+    X, _ = problem(3)
+    packed = pack(X, narrow)
+    assert np.array_equal(packed.words >> np.uint64(packed.bits), X.indices)
+    lower = (packed.words.astype(np.uint64) << np.uint64(32 - packed.bits)).astype(np.uint32).view(np.int32)
+    assert np.allclose(lower * packed.unit, X.data, atol=abs(X.data).max() / 32767)
 
 
 def test_values_of_very_different_size_take_the_wide_word():
     data = np.full(10_000, 1e-4, np.float32)
     data[0] = 1.0
-    words, _, _ = packing.pack_entries(np.zeros(10_000, np.uint32), data, 10)
-    assert words.dtype == np.uint64
+    X = Sparse(np.arange(10_001, dtype=np.int64), np.zeros(10_000, np.int32), data, 1)
+    packed = packing.pack(X.indptr, X.indices, X.data, np.arange(10_000, dtype=np.int32), np.full(1, -1, np.int32))
+    assert packed.bits == 32
 
 
 def test_rows_left_out_do_not_matter():
@@ -79,10 +90,17 @@ def test_packing_gathers_rows_and_renumbers_their_columns():
     X, _ = problem(2)
     rows = np.array([5, 250, 17], np.int32)
     lookup = np.full(X.n_cols, -1, np.int32)
-    columns, indptr, indices, data = packing.pack_rows(X.indptr, X.indices, X.data, rows, lookup)
+    columns, indptr, indices, data = packing.gather(X.indptr, X.indices, X.data, rows, lookup)
     packed = Sparse(indptr, indices.astype(np.int32), data, len(columns)).to_scipy().toarray()
     assert np.array_equal(packed, X.to_scipy().toarray()[rows][:, columns])
     assert (lookup == -1).all()
+
+
+def dual_children(indptr, indices, data, n_columns, *rest):
+    """With the arguments that the reference takes."""
+    X = Sparse(indptr, indices.astype(np.int32), data, n_columns)
+    rows = pack(X)
+    return dual.solve_children(rows.indptr, rows.words, rows.unit, rows.bits, rows.squares, n_columns, *rest)
 
 
 def solve_cluster(solver, X, positives, threshold=0.0, other=None):
@@ -96,7 +114,7 @@ def solve_cluster(solver, X, positives, threshold=0.0, other=None):
 def test_both_solvers_find_the_same_weights_for_a_cluster():
     X, sign = problem(3)
     positives = [np.flatnonzero(sign > 0), np.arange(0, 300, 7)]
-    ours, theirs = solve_cluster(dual.solve_cluster, X, positives), solve_cluster(reference.solve_cluster, X, positives)
+    ours, theirs = solve_cluster(dual_children, X, positives), solve_cluster(reference.solve_children, X, positives)
     for child in range(2):
         dense = []
         for child_ptr, columns, values, _ in (ours, theirs):
@@ -108,13 +126,13 @@ def test_both_solvers_find_the_same_weights_for_a_cluster():
 
 def test_a_child_without_documents_is_a_certain_no():
     X, _ = problem(4)
-    child_ptr, _, _, bias = solve_cluster(dual.solve_cluster, X, [np.empty(0, np.int64), np.array([1, 2, 3])])
+    child_ptr, _, _, bias = solve_cluster(dual_children, X, [np.empty(0, np.int64), np.array([1, 2, 3])])
     assert child_ptr[1] == 0
     assert bias[0] == -1
 
 
 def test_small_weights_are_dropped():
     X, sign = problem(5)
-    _, _, values, _ = solve_cluster(dual.solve_cluster, X, [np.flatnonzero(sign > 0)], threshold=0.2)
+    _, _, values, _ = solve_cluster(dual_children, X, [np.flatnonzero(sign > 0)], threshold=0.2)
     assert len(values)
     assert (np.abs(values) > 0.2).all()
