@@ -15,7 +15,7 @@ from xbert.stages.kernels.jit import fast_kernel, kernel
 SIGMOID = 0  # p = 1, 2, 3 ... is the l_p-hinge exp(-max(0, 1 - z)^p)
 _FEW = 16  # documents up to which every cluster is looked at by itself
 _ROUNDS = (2, 5)  # with more documents: each one's best 2 clusters, then the next 3, then the rest, cluster by cluster
-_LAID_OUT = 4  # a chunk is laid out when so many terms are sought for every one of its rows
+_SEARCH = 40  # a chunk is laid out where a search, which costs as much as so many rows, would cost more
 _MASK = FULL - 1
 
 
@@ -60,8 +60,9 @@ def best_children(
     `words`, seen as 16 bits each.
     """
     n_docs, n_parents = len(beam_ptr) - 1, len(children_ptr) - 1
-    ptr, widest, deepest = np.zeros(n_docs + 1, np.int64), 0, 0
+    ptr, widest, deepest, longest = np.zeros(n_docs + 1, np.int64), 0, 0, 0
     for doc in range(n_docs):
+        longest = max(longest, indptr[doc + 1] - indptr[doc])
         candidates = 0
         for job in range(beam_ptr[doc], beam_ptr[doc + 1]):
             width = children_ptr[beam_parent[job] + 1] - children_ptr[beam_parent[job]]
@@ -72,6 +73,8 @@ def best_children(
     best, best_score = np.empty(ptr[n_docs], np.int32), np.empty(ptr[n_docs], np.float32)
     filled, margin = np.zeros(n_docs, np.int64), np.zeros(widest, np.float32)
     jobs, doc_of = np.empty(beam_ptr[n_docs], np.int64), np.empty(beam_ptr[n_docs], np.int32)
+    found, worth = np.empty(longest, np.int64), np.empty(longest, np.float32)
+    begins, ends = np.empty(longest, np.uint32), np.empty(longest, np.uint32)
     low_rank = 0
     while low_rank < deepest:
         if n_docs <= _FEW:
@@ -97,42 +100,55 @@ def best_children(
             first_row, last_row = chunk_ptr[parent], chunk_ptr[parent + 1]
             first_child, n_children = children_ptr[parent], children_ptr[parent + 1] - children_ptr[parent]
             first_word, shift = np.uint64(word_ptr[parent]), parent  # row r of parent p stands at r + p in row_start
-            laid_out = sought * _LAID_OUT > last_row - first_row
+            laid_out = sought * _SEARCH > last_row - first_row
+            most_terms = (last_row - first_row) * 4 > len(lookup)
             if laid_out:
                 for row in range(first_row, last_row):
                     lookup[terms[row]] = row
             for at in range(start, stop):
                 job, doc = jobs[order[at]], doc_of[order[at]]
                 margin[:n_children] = 0.0
-                low = first_row
-                # Unsigned, here and below, so that the loop need not ask whether an index counts from the end.
-                for j in range(np.uint64(indptr[doc]), np.uint64(indptr[doc + 1])):
+                # First where each term's weights are, then the weights: many far reads at once, not one after the other.
+                n_found, low = 0, first_row
+                last_term = indptr[doc + 1] if first_row < last_row else indptr[doc]  # a chunk may have no rows at all
+                for j in range(indptr[doc], last_term):
                     if laid_out:
                         row = lookup[indices[j]]
                         if row < 0:
                             continue
-                    else:  # a document's terms ascend, so each search starts where the last one ended
-                        high = last_row
-                        while low < high:
-                            middle = (low + high) >> 1
-                            if terms[middle] < indices[j]:
-                                low = middle + 1
-                            else:
-                                high = middle
-                        if low == last_row:
-                            break
-                        if terms[low] != indices[j]:
-                            continue
+                    else:
+                        # A document's terms ascend, so a search starts where the last one ended. Terms are numbered by falling
+                        # frequency: a large chunk has most of the first ones, and no row is missing between two of them.
+                        guess = low + (indices[j] - terms[low]) if most_terms else last_row
+                        if guess < last_row and terms[guess] == indices[j]:
+                            low = guess
+                        else:
+                            high = min(max(guess, low), last_row)
+                            while low < high:
+                                middle = (low + high) >> 1
+                                if terms[middle] < indices[j]:
+                                    low = middle + 1
+                                else:
+                                    high = middle
+                            if low == last_row:
+                                break
+                            if terms[low] != indices[j]:
+                                continue
                         row = low
-                    value = data[j] * unit[parent]
-                    begin = np.uint64(row_start[row + shift])
+                    found[n_found], worth[n_found] = row + shift, data[j] * unit[parent]
+                    n_found += 1
+                for f in range(n_found):
+                    begins[f], ends[f] = row_start[found[f]], row_start[found[f] + 1]
+                # Unsigned, so that the loops need not ask whether an index counts from the end.
+                for f in range(n_found):
+                    begin, value = np.uint64(begins[f]), worth[f]
                     if begin >= np.uint64(FULL):
                         half = np.uint64(2) * (first_word + begin - np.uint64(FULL))
                         for child in range(np.uint64(n_children)):
                             margin[child] += value * np.float32(halves[half + child])
                     else:
                         value *= np.float32(1.0 / 65536.0)  # the weight is read where it stands, 16 bits up
-                        end = first_word + (np.uint64(row_start[row + shift + 1]) & np.uint64(_MASK))
+                        end = first_word + (np.uint64(ends[f]) & np.uint64(_MASK))
                         for entry in range(first_word + begin, end):
                             word = np.uint64(words[entry])
                             margin[word >> np.uint64(16)] += value * np.float32(np.int32(np.uint32(word << np.uint64(16))))

@@ -8,7 +8,7 @@ GIL), processes or another engine wherever joblib's backend is set to one.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
@@ -190,15 +190,17 @@ def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solve
         positive = problem.positive.slice(start, stop)
         other = np.where(np.isin(rows, problem.negative.row(parent), assume_unique=True), -1, 0).astype(np.float32)
         seeds = solver.seed * 1_000_003 + np.arange(start, stop)  # of the place, so that no cut changes a classifier
-        children = positive.indptr, np.searchsorted(rows, positive.indices), other
-        how = solver.cost_positive, solver.cost_negative, solver.tolerance, solver.max_iterations, solver.threshold, seeds
+        children: tuple[Any, ...] = positive.indptr, np.searchsorted(rows, positive.indices), other
+        costs = solver.cost_positive, solver.cost_negative
+        how: tuple[Any, ...] = (*costs, solver.tolerance, solver.max_iterations, solver.threshold, seeds)
         if solver.name == "dual":
             packed = packing.pack(X.indptr, X.indices, X.values(), rows, lookup)
-            columns, words = packed.columns, (packed.words, packed.unit, packed.bits, packed.squares)
-            fitted = dual.solve_children(packed.indptr, *words, len(columns), *children, *how)
+            columns = packed.columns
+            words: tuple[Any, ...] = packed.indptr, packed.words, packed.unit, packed.bits, packed.squares
+            fitted = dual.solve_children(*words, len(columns), *children, *how)
         else:
-            columns, *gathered = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
-            fitted = reference.solve_children(*gathered, len(columns), *children, *how)
+            columns, indptr, indices, data = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
+            fitted = reference.solve_children(indptr, indices, data, len(columns), *children, *how)
         child_ptr, local, values, bias = fitted
         for name, part in zip(parts, (np.diff(child_ptr), columns[local], values, bias), strict=True):
             parts[name].append(part)

@@ -14,7 +14,7 @@ from xbert.artifacts.sparse import Sparse
 from xbert.stages.kernels import beam
 
 POWERS = {"sigmoid": 0, "l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4}
-_BLOCK = 2048  # documents scored at a time: enough that a chunk is laid out for many of them
+_BLOCK = 32_768  # documents scored at a time: enough that a chunk is read for many of them
 _SMALL = 256  # documents not worth a thread
 
 

@@ -16,16 +16,10 @@ STAGES = [(Tfidf, TfidfConfig()), (KMeans, KMeansConfig()), (Match, MatchConfig(
 
 
 def shape(scale=1):
-    return Shape(
-        45_000 * scale,
-        6_000,
-        4_108 * scale,
-        228_000 * scale,
-        214_000_000 * scale,
-        8_000_000 * scale,
-        39_000 * scale,
-        64 * scale,
-    )
+    """About that of eurlex57k, or a multiple of it."""
+    labels = {"n_labels": 4_108 * scale, "pairs": 228_000 * scale, "n_clusters": 64 * scale}
+    terms = {"text_bytes": 214_000_000 * scale, "entries": 8_000_000 * scale, "n_terms": 39_000 * scale}
+    return Shape(n_docs=45_000 * scale, n_held_out=6_000, **labels, **terms)
 
 
 @pytest.mark.parametrize(("method", "config"), STAGES)
