@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,13 @@ lint: $(VENV)/.test
 	folder=$$(mktemp -d) && ln -s "$(CURDIR)" "$$folder/xbert" && cd "$$folder" && \
 	  "$(abspath $(BIN)/mypy)" --config-file xbert/setup.cfg --cache-dir "$(CURDIR)/.mypy_cache" -m xbert -m xbert.cli -p xbert.artifacts -p xbert.stages -p xbert.pipeline; \
 	  status=$$?; rm -r "$$folder"; exit $$status
+
+# xbert beside its peers on DATA (a folder with train.jsonl and test.jsonl); PEERS_HOME says where the peers are installed.
+bench: $(VENV)/.test
+	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }
+	@test -d "$${PEERS_HOME:-$$HOME/.cache/xbert-peers}" || bash benchmarks/install_peers.sh
+	$(BIN)/python benchmarks/side_by_side.py "$(DATA)" --out docs/benchmarks
+	$(BIN)/python benchmarks/side_by_side.py --report docs/benchmarks --out docs/benchmarks.md
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

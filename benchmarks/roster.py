@@ -11,6 +11,7 @@ DEFAULT_HOME = Path(os.environ.get("PEERS_HOME") or "~/.cache/xbert-peers").expa
 OURS = "xbert"
 WITH_DEFAULT = "xbert-default"
 FALLBACK = "linear"
+FAST = (OURS, "pecos")  # systems whose rounds are short
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,8 @@ def measure(given: argparse.Namespace, work: Path, path: Path) -> dict[str, Any]
         systems[each.key] = {"title": each.title, "settings": each.settings, "setup": setup, "rounds": []}
     for seed in range(1, given.rounds + 1):
         for each in everyone:
+            if seed > (given.slow_rounds or given.rounds) and each.key not in roster.FAST:
+                continue
             systems[each.key]["rounds"].append({"seed": seed, "steps": bench.steps(each, each.round(), seed)})
         result["rounds"] = seed
         path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -178,6 +180,7 @@ def options() -> argparse.ArgumentParser:
     found.add_argument("--name", help="of the data set; by default that of its folder")
     found.add_argument("--peers-home", type=Path, default=roster.DEFAULT_HOME, help="where the peers' environments are")
     found.add_argument("--rounds", type=int, default=3)
+    found.add_argument("--slow-rounds", type=int, help="rounds of all but xbert and PECOS; by default as many as --rounds")
     found.add_argument("--recipe", default="linear-fast", help="xbert's settings")
     found.add_argument("--with-default", action="store_true", help=f"also xbert's recipe {roster.FALLBACK!r} from text")
     found.add_argument("--sklearn-labels", type=int, default=100, help="labels scikit-learn is trained on, at most")

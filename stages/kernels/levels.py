@@ -196,8 +196,9 @@ def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solve
         if solver.name == "dual":
             packed = packing.pack(X.indptr, X.indices, X.values(), rows, lookup)
             columns = packed.columns
-            words: tuple[Any, ...] = packed.indptr, packed.words, packed.unit, packed.bits, packed.squares
-            fitted = dual.solve_children(*words, len(columns), *children, *how)
+            words = packed.indptr, packed.words, packed.unit, packed.bits, packed.squares
+            problems: tuple[Any, ...] = (*words, len(columns), *children, *how)
+            fitted = dual.solve_children(*problems)
         else:
             columns, indptr, indices, data = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
             fitted = reference.solve_children(indptr, indices, data, len(columns), *children, *how)
