@@ -69,6 +69,8 @@ class Runner:
         if asked == {"ensemble"} and self.graph.ensemble is None:
             self.console.say("ensemble: the experiment has one model, so there is nothing to combine")
         planned = False
+        if dry_run and not self.store.has(self.graph.nodes[0].recipe):
+            self.console.say("plan: can be told once the data is prepared (`xbert prepare`)")
         for node in self.graph.upto(asked):
             if not planned and node.stage != "data" and self.store.has(self.graph.nodes[0].recipe):
                 planned = True

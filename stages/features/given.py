@@ -10,11 +10,12 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Config, Method, Work, batches, setting
+from xbert.stages.base import Config, Estimate, Method, Shape, Work, batches, setting
 from xbert.stages.features.analysis import inverse_document_frequency
 from xbert.stages.features.rows import RowsWriter
 
 _BLOCK = 10_000  # documents at a time
+_SECONDS, _BYTES = 40e-9, 60  # for an entry: time of one core, and room while its block is weighed
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class Given(Method[GivenConfig]):
     config: ClassVar[type[Config]] = GivenConfig
     needs: ClassVar[tuple[str, ...]] = ("data",)
     gives: ClassVar[type[Features]] = Features
+
+    @classmethod
+    def estimate(cls, config: GivenConfig, shape: Shape, threads: int) -> Estimate:
+        """All rows once, block by block."""
+        entries = shape.entries * (1 + shape.n_held_out / max(shape.n_docs, 1))
+        block = _BLOCK * shape.entries / max(shape.n_docs, 1) * _BYTES
+        return Estimate(entries * _SECONDS, block, block, entries * 8)
 
     def run(self, inputs: dict[str, Any], config: GivenConfig, work: Work) -> Features:
         """Weigh and normalise, block by block."""

@@ -4,6 +4,7 @@ import pytest
 
 from xbert.pipeline import plan
 from xbert.stages.base import Estimate, Shape
+from xbert.stages.features.given import Given, GivenConfig
 from xbert.stages.features.tfidf import Tfidf, TfidfConfig
 from xbert.stages.index.kmeans import KMeans, KMeansConfig
 from xbert.stages.match.linear import Linear as Match
@@ -12,7 +13,13 @@ from xbert.stages.match.linear import level_widths
 from xbert.stages.rank.linear import Linear as Rank
 from xbert.stages.rank.linear import LinearConfig as RankConfig
 
-STAGES = [(Tfidf, TfidfConfig()), (KMeans, KMeansConfig()), (Match, MatchConfig()), (Rank, RankConfig())]
+STAGES = [
+    (Tfidf, TfidfConfig()),
+    (Given, GivenConfig()),
+    (KMeans, KMeansConfig()),
+    (Match, MatchConfig()),
+    (Rank, RankConfig()),
+]
 
 
 def shape(scale=1):
@@ -25,8 +32,9 @@ def shape(scale=1):
 @pytest.mark.parametrize(("method", "config"), STAGES)
 def test_more_data_takes_more_of_everything(method, config):
     small, large = (method.estimate(config, shape(scale), 2) for scale in (1, 10))
-    for name in ("seconds", "memory", "disk"):
+    for name in ("seconds", "disk"):
         assert 0 < getattr(small, name) < getattr(large, name)
+    assert 0 < small.memory <= large.memory
     assert small.least <= small.memory
 
 
@@ -56,6 +64,11 @@ def test_a_dry_run_of_prepared_data_tells_the_plan(experiment, xbert):
     result = xbert("run", experiment, "--dry-run")
     assert "plan, roughly" in result.stderr
     assert "features: would run" in result.stderr
+
+
+def test_a_dry_run_before_there_is_data_says_that_the_plan_comes_later(experiment, xbert):
+    result = xbert("run", experiment, "--dry-run")
+    assert "plan: can be told once the data is prepared" in result.stderr
 
 
 def test_memory_can_be_set_in_the_file(experiment, xbert):
