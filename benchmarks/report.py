@@ -17,7 +17,8 @@ HOW = f"""\
 Every system gets the same documents and the same rows: scikit-learn's `TfidfVectorizer(sublinear_tf=True, min_df=2)` over
 words. Labels of test documents that no training document has are dropped, and so are documents without a term or a label.
 Every step is a process of its own that waits for idle cores, and the rounds of the systems are interleaved. Times, speeds and
-memory are medians over the rounds; a round's batch speed and latency are the best of three. Accuracy is the mean over the
+memory are medians over the rounds; a round's batch speed and latency are the best of three
+(batches that take long are not repeated). Accuracy is the mean over the
 rounds with its range, computed by one piece of code for all (PSP with A = 0.55, B = 1.5); a round's number is the seed of
 every system that takes one (omikuji takes none). Where a system can predict in several ways (PECOS: `BINARY_SEARCH_CHUNKED`
 and `HASH_CHUNKED`; omikuji: sparse and densified weights), each figure is that of the better way.
@@ -90,7 +91,9 @@ def notes(result: dict[str, Any]) -> str:
         steps = [step for each in system["rounds"] for step in each["steps"].values() if "versions" in step]
         versions = ", ".join(f"{name} {version}" for name, version in steps[0]["versions"].items()) if steps else "did not run"
         python = f", Python {steps[0]['python']}" if steps else ""
-        lines.append(f"- {system['title']}: {system['settings']} ({versions}{python}).{compiling(system)}")
+        fewer = len(system["rounds"]) < result["rounds"]
+        rounds = f" Only {len(system['rounds'])} of the {result['rounds']} rounds." if fewer else ""
+        lines.append(f"- {system['title']}: {system['settings']} ({versions}{python}).{rounds}{compiling(system)}")
     lines += [f"- {title} was not installed and is left out." for title in result["absent"]]
     lines += [f"- {sentence}" for sentence in disturbance(result)]
     lines += [f"- Warning: {each}." for each in result["warnings"] if "not installed" not in each]
