@@ -32,12 +32,11 @@ def pack(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array)
     columns = used_columns(indptr, indices, rows, lookup)
     local_indptr, squares, largest, mean = row_facts(indptr, data, rows)
     largest = largest or 1.0
-    if len(columns) <= _NARROW_COLUMNS and largest <= _NARROW_SPREAD * mean:
-        words = narrow_words(indptr, indices, data, rows, lookup, local_indptr[-1], 32767.0 / largest)
-        unit, bits = largest / 32767.0 / 65536.0, 16
-    else:
-        words = wide_words(indptr, indices, data, rows, lookup, local_indptr[-1], 2147483647.0 / largest)
-        unit, bits = largest / 2147483647.0, 32
+    narrow = len(columns) <= _NARROW_COLUMNS and largest <= _NARROW_SPREAD * mean
+    bits, most = (16, 32767.0) if narrow else (32, 2147483647.0)
+    words = np.empty(local_indptr[-1], np.uint32 if narrow else np.uint64)
+    fill_words(indptr, indices, data, rows, lookup, words, bits, most / largest)
+    unit = largest / most / 2 ** (32 - bits)
     lookup[columns] = -1
     return Packed(columns, local_indptr, words, unit, bits, squares)
 
@@ -89,27 +88,16 @@ def row_facts(indptr: Array, data: Array, rows: Array) -> tuple[Array, Array, fl
 
 
 @kernel
-def narrow_words(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, n_entries: int, units: float) -> Array:
-    """The column in the upper and the value in the lower 16 bits."""
-    words, at = np.empty(n_entries, np.uint32), 0
+def fill_words(
+    indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, words: Array, bits: int, units: float
+) -> None:
+    """The column in the upper and the value in the lower half of a word of twice `bits`."""
+    half, at = (np.int64(1) << bits) - 1, 0
     for row in rows:
         for j in range(indptr[row], indptr[row + 1]):
-            value = np.int64(np.rint(data[j] * units))
-            words[at] = (np.uint32(lookup[indices[j]]) << np.uint32(16)) | np.uint32(value & 0xFFFF)
+            value = np.int64(np.rint(data[j] * units)) & half
+            words[at] = (np.uint64(lookup[indices[j]]) << np.uint64(bits)) | np.uint64(value)
             at += 1
-    return words
-
-
-@kernel
-def wide_words(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, n_entries: int, units: float) -> Array:
-    """The column in the upper and the value in the lower 32 bits."""
-    words, at = np.empty(n_entries, np.uint64), 0
-    for row in rows:
-        for j in range(indptr[row], indptr[row + 1]):
-            value = np.int64(np.rint(data[j] * units))
-            words[at] = (np.uint64(lookup[indices[j]]) << np.uint64(32)) | np.uint64(value & 0xFFFFFFFF)
-            at += 1
-    return words
 
 
 def gather(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> tuple[Array, Array, Array, Array]:

@@ -64,6 +64,23 @@ def test_a_step_equals_brute_force(setup, post_processor, n_docs):
     assert np.allclose(best.score, [score for row in expected for _, score in row], atol=1e-5)
 
 
+@pytest.mark.parametrize("k", [1, 4, 25])
+@pytest.mark.parametrize("n_docs", [1, 40])
+def test_clusters_that_are_skipped_change_nothing(setup, n_docs, k):
+    X, W, parent, bias = setup
+    X, falling = X.slice(0, n_docs), [-0.01, -0.3, -2.0, -6.0, -20.0]  # the last ones can hold no label of the best few
+    beams = [[((doc + i) % N_PARENTS, score) for i, score in enumerate(falling)] for doc in range(n_docs)]
+    now = scoring.Beam(
+        np.arange(0, 5 * n_docs + 1, 5),
+        np.array([c for row in beams for c, _ in row], np.int32),
+        np.array([s for row in beams for _, s in row], np.float32),
+    )
+    weights = chunked(W, parent, bias)
+    best = scoring.step(X, now, weights, "l3-hinge", k, scoring.scratch(N_TERMS))
+    expected = brute_force(X, stored(weights), parent, bias, beams, 3, k)
+    assert np.allclose(best.score, [score for row in expected for _, score in row], atol=1e-4)
+
+
 def test_the_scratch_is_left_as_it_was(setup):
     X, W, parent, bias = setup
     lookup = scoring.scratch(N_TERMS)
