@@ -26,6 +26,7 @@ from typing import Any
 import machine
 import numpy as np
 import power_law
+import sections
 
 Figures = dict[str, Any]
 
@@ -45,7 +46,7 @@ FAST = (
 ALWAYS = ("data.valid_fraction=0",)  # every label keeps all its training documents; nothing is chosen by validation here
 DEPTHS = (1, 5, 10)
 BEYOND, FROM = 10**7, 10**5  # from fewer labels no line is drawn on: starting a process is most of their cost
-BEGIN, END = "<!-- scale: begin -->", "<!-- scale: end -->"
+SECTION = "scale"  # of the page, as `sections` marks it
 DISTURBED = 0.1  # of all cores, taken by others: the report says so
 GB = 1e9
 
@@ -334,9 +335,9 @@ def section(result: Figures, plot: str) -> str:
         said.append(
             f"While others used the machine (share of its cores), so that their time is too long: {'; '.join(disturbed)}."
         )
-    parts = [BEGIN, "## Growth with the number of labels", "\n".join(said), table(rows, result["growth"])]
+    parts = ["## Growth with the number of labels", "\n".join(said), table(rows, result["growth"])]
     parts += [beyond(rows, result["growth"])] if result["growth"] else []
-    return "\n\n".join([*parts, f"![Time, memory and size over labels]({plot})", END])
+    return "\n\n".join([*parts, f"![Time, memory and size over labels]({plot})"])
 
 
 def beyond(rows: Sequence[Mapping[str, float]], grown: Mapping[str, Mapping[str, float]]) -> str:
@@ -358,16 +359,6 @@ def beyond(rows: Sequence[Mapping[str, float]], grown: Mapping[str, Mapping[str,
             f"{far['disk_gb']} GB of artifacts there. That is an extrapolation, not a measurement.",
         ]
     return "\n".join(said)
-
-
-def put_section(path: Path, text: str) -> None:
-    """Replace the part between the markers, or append it."""
-    page = path.read_text("utf-8") if path.exists() else "# Benchmarks\n"
-    if BEGIN in page and END in page:
-        page = page[: page.index(BEGIN)] + text + page[page.index(END) + len(END) :]
-    else:
-        page = page.rstrip("\n") + f"\n\n{text}\n"
-    write_whole(path, page)
 
 
 STAGE_TIMES = tuple((f"{name}_s", name) for name in ("prepare", "features", "index", "match", "rank"))
@@ -467,7 +458,7 @@ def main() -> None:
     print(page)
     if given.report:
         write_whole(plot, draw(rows))
-        put_section(given.report, page)
+        sections.put(given.report, SECTION, page, "# Benchmarks\n")
 
 
 CHILDREN: dict[str, Callable[..., Figures]] = {"prediction": prediction, "model": model}
