@@ -96,6 +96,14 @@ class Sparse:
         return cls(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), data, csr.shape[1])
 
     @classmethod
+    def of_dense(cls, rows: Array) -> Self:
+        """Every number of every row, but for rows of zeros, which stay empty."""
+        filled = rows.any(axis=1)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(filled * np.int64(rows.shape[1]))])
+        indices = np.tile(np.arange(rows.shape[1], dtype=np.int32), int(filled.sum()))
+        return cls(indptr, indices, rows[filled].reshape(-1).astype(np.float32), rows.shape[1])
+
+    @classmethod
     def of_rows(cls, rows: list[list[int]], n_cols: int) -> Self:
         """A 0/1 matrix from lists of columns, which are sorted."""
         indptr = np.zeros(len(rows) + 1, np.int64)

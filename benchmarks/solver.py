@@ -49,8 +49,7 @@ def main():
         sign = np.where(np.isin(rows, problem.positive.row(place)), 1, -1).astype(np.float32)
         w, cost = np.zeros(len(columns), np.float32), given.cost
         rows_as_words = packing.pack(X.indptr, X.indices, X.values(), rows, levels.scratch(X.n_cols))
-        words = rows_as_words.words, rows_as_words.unit, rows_as_words.bits, rows_as_words.squares
-        bias, passes = dual.solve(indptr, *words, sign, cost, cost, given.tolerance, 10_000, 0, w)
+        bias, passes = dual.solve(*rows_as_words.arguments(), sign, cost, cost, given.tolerance, 10_000, 0, w)
         theirs, their_bias = reference.solve(packed.to_scipy(), sign, cost, cost, given.tolerance, 0)
         ours_at, theirs_at = (objective(packed.to_scipy(), sign, *each, cost) for each in ((w, bias), (theirs, their_bias)))
         gaps.append(100 * (ours_at - theirs_at) / theirs_at)

@@ -15,6 +15,7 @@ from xbert.stages.base import AUTO, Config, Method
 
 _SHARED = tuple(stage for stage in STAGES if stage not in MODEL_STAGES)
 _RUN_KEYS = ("folder", "threads", "memory")
+_RESERVED = ("ensemble", "comparison")  # what reports say of all models together
 _MOST_THREADS = 1024
 _LONGEST_NAME = 200  # file systems take 255; what xbert writes inside adds to it
 
@@ -144,8 +145,10 @@ def _models(content: dict[str, Any], base: Path) -> dict[str, dict[str, Choice]]
     models: dict[str, dict[str, Choice]] = {}
     for table in tables:
         name = table.get("name")
-        if not isinstance(name, str) or not name or "/" in name or name == "ensemble":
-            raise InputError(f"[[model]] name = {name!r}: must be a word of its own, without '/', and not 'ensemble'")
+        if not isinstance(name, str) or not name or "/" in name or name in _RESERVED:
+            raise InputError(
+                f"[[model]] name = {name!r}: must be a word of its own, without '/', and not {' or '.join(map(repr, _RESERVED))}"
+            )
         if name in models:
             raise InputError(f"two [[model]] sections have the name {name!r}")
         for key in table:

@@ -49,15 +49,20 @@ def build(experiment: Experiment, digests: FileDigests) -> Graph:
     data = _node("data", experiment.shared["data"], {}, digests)
     unique: dict[str, Node] = {data.recipe.fingerprint: data}
     single = len(experiment.models) == 1
-    models: dict[str, dict[str, Node]] = {}
-    for model, choices in experiment.models.items():
-        made = {"data": data}
-        for stage in MODEL_STAGES:
-            choice = choices[stage]
+    models: dict[str, dict[str, Node]] = {model: {"data": data} for model in experiment.models}
+    for stage in MODEL_STAGES:  # stage by stage: a shared matcher needs the clusterings of all its models
+        for model, choices in experiment.models.items():
+            made, choice = models[model], choices[stage]
             inputs = {need: made[need] for need in choice.method.needs}
-            node = _node(stage if single or stage == "features" else f"{model}/{stage}", choice, inputs, digests)
+            partners = _partners(stage, model, experiment)
+            if partners:
+                clusterings = {id(models[each]["index"]): models[each]["index"] for each in partners}
+                inputs.pop("index")
+                inputs |= {f"index/{number}": node for number, node in enumerate(clusterings.values())}
+            alike = single or stage == "features" or partners == list(experiment.models)
+            node = _node(stage if alike else f"{model}/{stage}", choice, inputs, digests)
             made[stage] = unique.setdefault(node.recipe.fingerprint, node)
-        models[model] = {stage: made[stage] for stage in MODEL_STAGES}
+    models = {model: {stage: made[stage] for stage in MODEL_STAGES} for model, made in models.items()}
     nodes = list(unique.values())
     ensemble = None
     if not single:
@@ -69,6 +74,14 @@ def build(experiment: Experiment, digests: FileDigests) -> Graph:
     nodes.append(_node("evaluate", experiment.shared["evaluate"], measured, digests))
     nodes.sort(key=lambda node: _ORDER[node.stage])
     return Graph(nodes, models, ensemble)
+
+
+def _partners(stage: str, model: str, experiment: Experiment) -> list[str]:
+    """The models that share this one's matcher, itself among them; none where it is its own."""
+    choice = experiment.models[model][stage]
+    if stage != "match" or not getattr(choice.config, "shared", False):
+        return []
+    return [name for name, choices in experiment.models.items() if choices["match"] == choice]
 
 
 _ORDER = {stage: i for i, stage in enumerate(("data", *MODEL_STAGES, "ensemble", "evaluate"))}

@@ -12,7 +12,7 @@ METHODS: dict[str, dict[str, str]] = {
     "data": {"corpus": "xbert.stages.corpus.prepare:Prepare"},
     "features": {"tfidf": "xbert.stages.features.tfidf:Tfidf", "given": "xbert.stages.features.given:Given"},
     "index": {"kmeans": "xbert.stages.index.kmeans:KMeans"},
-    "match": {"linear": "xbert.stages.match.linear:Linear"},
+    "match": {"linear": "xbert.stages.match.linear:Linear", "neural": "xbert.stages.match.neural:Neural"},
     "rank": {"linear": "xbert.stages.rank.linear:Linear"},
     "ensemble": {"combine": "xbert.stages.ensemble.ensemble:Combine"},
     "evaluate": {"metrics": "xbert.stages.evaluate.evaluate:Evaluate"},

@@ -1,8 +1,8 @@
 """Labels for new text: the finished model of a run, opened by mapping its files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -10,17 +10,23 @@ from xbert.artifacts.errors import InputError, StaleError
 from xbert.artifacts.kinds.dataset import Dataset, Labels
 from xbert.artifacts.kinds.ensemble import Ensemble
 from xbert.artifacts.kinds.features import Features
+from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.linear_matcher import LinearMatcher
 from xbert.artifacts.kinds.linear_ranker import LinearRanker
+from xbert.artifacts.kinds.neural_matcher import NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
+from xbert.artifacts.manifest import Manifest
 from xbert.artifacts.store import check_artifact, open_artifact
 from xbert.pipeline import pointer
-from xbert.stages.ensemble.combine import combine
+from xbert.stages.kernels.combine import combine
 from xbert.stages.features.given import weigh_given
 from xbert.stages.features.vectorizer import Vectorizer
 from xbert.stages.match.linear import search
 from xbert.stages.rank.linear import rank
+
+if TYPE_CHECKING:
+    from xbert.stages.match.finding import Finder, Found
 
 NO_KNOWN_WORD = "no known word: the most frequent labels, with their share of the training documents"
 
@@ -43,14 +49,22 @@ class Model(NamedTuple):
     """One model's parts."""
 
     features: Features
-    matcher: LinearMatcher
+    index: LabelIndex
+    matcher: LinearMatcher | NeuralMatcher
     ranker: LinearRanker
 
-    def scores(self, X: Sparse, threads: int, k: int | None = None) -> Scores:
-        """Labels for rows of features: the best k, or as many as the ranker keeps. Fewer are found sooner."""
-        clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
-        one = self.ranker
-        return rank(X, clusters, one.weights, one.prior, one.post_processor, min(k or one.top, one.top), threads)
+    def scores(self, X: Sparse, found: "Found | None", threads: int, k: int | None = None) -> Scores:
+        """Labels for rows of features: the best k, or as many as the ranker keeps. Fewer are found sooner.
+
+        `found` is what the network of a neural matcher says of the same documents.
+        """
+        one, top = self.ranker, min(k or self.ranker.top, self.ranker.top)
+        if isinstance(self.matcher, LinearMatcher):
+            clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
+            return rank(X, clusters, one, top, threads)
+        if found is None:
+            raise InputError("this model reads text: use predict")
+        return rank(X, found.clusters[self.matcher.head_of(self.index)], one, top, threads, found.vectors)
 
 
 class Tagger:
@@ -63,6 +77,7 @@ class Tagger:
 
     def __init__(self, labels: Labels, models: list[Model], ensemble: Ensemble | None) -> None:
         self.labels, self._models, self._ensemble = labels, models, ensemble
+        self._built: dict[int, Finder] = {}
         self._vectorizers = {
             id(model.features): Vectorizer(model.features) for model in models if model.features.vocabulary is not None
         }
@@ -80,7 +95,12 @@ class Tagger:
             return opened[place]
 
         models = [
-            Model(load(m["features"], Features), load(m["match"], LinearMatcher), load(m["rank"], LinearRanker))
+            Model(
+                load(m["features"], Features),
+                load(m["index"], LabelIndex),
+                load(m["match"], matcher_kind(folder / m["match"])),
+                load(m["rank"], LinearRanker),
+            )
             for m in found.models.values()
         ]
         check_artifact(folder / found.data, Dataset)
@@ -105,28 +125,42 @@ class Tagger:
         if not self.takes_text:
             raise InputError("this model was trained on given features, not on text: use predict_rows")
         rows = {key: vectorizer.transform(texts, threads) for key, vectorizer in self._vectorizers.items()}
-        return self._tags([rows[id(model.features)] for model in self._models], k, threads)
+        found = {key: finder.find(texts, threads) for key, finder in self._finders().items()} if texts else {}
+        return self._tags([rows[id(model.features)] for model in self._models], found, k, threads)
 
     def predict_rows(self, X: Sparse, k: int = 5, threads: int = 1) -> list[Tags]:
         """The k best labels of each row of features, for models of given features."""
         if X.n_cols != self.n_terms:
             raise InputError(f"the rows have {X.n_cols} features, the model {self.n_terms}: they come from other data")
-        return self._tags([weigh_given(model.features, X) for model in self._models], k, threads)
+        return self._tags([weigh_given(model.features, X) for model in self._models], {}, k, threads)
 
-    def _tags(self, rows: Sequence[Sparse], k: int, threads: int) -> list[Tags]:
+    def _finders(self) -> dict[int, "Finder"]:
+        """The networks of neural matchers, each built once, when it is first needed: a linear model never loads torch."""
+        neural = {id(model.matcher): model.matcher for model in self._models if isinstance(model.matcher, NeuralMatcher)}
+        if neural and not self._built:
+            from xbert.stages.match.finding import Finder
+
+            self._built = {key: Finder(matcher) for key, matcher in neural.items()}
+        return self._built
+
+    def _tags(self, rows: Sequence[Sparse], found: Mapping[int, "Found"], k: int, threads: int) -> list[Tags]:
         if k < 1:
             raise InputError(f"k = {k}: must be at least 1")
         k = min(k, len(self.labels))
         wanted = k if self._ensemble is None else None  # an ensemble may raise what one model has further down
-        members = [model.scores(X, threads, wanted) for model, X in zip(self._models, rows, strict=True)]
+        if rows[0].n_rows == 0:
+            return []
+        members = [
+            model.scores(X, found.get(id(model.matcher)), threads, wanted) for model, X in zip(self._models, rows, strict=True)
+        ]
         if self._ensemble is None:
             scores = members[0]
         else:
             how = self._ensemble
             scores = combine(members, how.combine, how.weights, k, how.places)
         wordless = np.logical_and.reduce([X.row_lengths() == 0 for X in rows])
-        found, values = scores.top(k)
-        return [self._one(found[i], values[i], bool(wordless[i])) for i in range(len(found))]
+        best, values = scores.top(k)
+        return [self._one(best[i], values[i], bool(wordless[i])) for i in range(len(best))]
 
     def _one(self, targets: Any, values: Any, wordless: bool) -> Tags:
         names = self.labels
@@ -137,6 +171,11 @@ class Tagger:
         )
         tags.note = NO_KNOWN_WORD if wordless else None
         return tags
+
+
+def matcher_kind(folder: Path) -> type[LinearMatcher] | type[NeuralMatcher]:
+    """What kind of matcher a folder holds."""
+    return NeuralMatcher if folder.exists() and Manifest.read(folder).kind == NeuralMatcher.kind else LinearMatcher
 
 
 def _of_experiment(path: Path) -> tuple[Path, pointer.Pointer]:

@@ -8,6 +8,8 @@ from xbert.artifacts.atomic import write_text
 from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.kinds.base import Artifact, read_json, write_json
 
+COMPARISON = "comparison"  # among the metrics: what the models are beside each other
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Artifact):
@@ -34,4 +36,5 @@ class Evaluation(Artifact):
 
     def summary(self) -> dict[str, Any]:
         """The models and splits that were measured."""
-        return {"models": list(self.metrics), "splits": sorted({s for splits in self.metrics.values() for s in splits})}
+        models = {name: splits for name, splits in self.metrics.items() if name != COMPARISON}
+        return {"models": list(models), "splits": sorted({split for splits in models.values() for split in splits})}

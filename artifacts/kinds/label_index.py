@@ -1,5 +1,6 @@
 """The label index: every label in one cluster, every cluster in one parent, up to a handful at the top."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -44,6 +45,14 @@ class LabelIndex(Artifact):
     def n_clusters(self) -> int:
         """Number of clusters at the bottom, where the labels are."""
         return self.chain[0].n_cols
+
+    def digest(self) -> str:
+        """Which clustering it is: equal for equal chains, however they were made."""
+        whole = hashlib.sha256()
+        for level in self.chain:
+            whole.update(np.array([level.n_rows, level.n_cols], np.int64).tobytes())
+            whole.update(np.ascontiguousarray(level.indices, np.int32).tobytes())
+        return whole.hexdigest()[:16]
 
     def clusters_of(self, Y: Sparse) -> list[Sparse]:
         """What a document's labels say of every level: documents x clusters, 0/1, from the bottom up."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.kinds.base import Artifact, read_json, write_json
+from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.scores import Scores, load_scores, save_scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 
@@ -19,6 +20,7 @@ class LinearMatcher(Artifact):
 
     kind: ClassVar[str] = "linear_matcher"
     format: ClassVar[int] = 2
+    family: ClassVar[str] = "linear"  # what reports call it
 
     levels: list[ChunkedWeights]
     scores: dict[str, Scores]  # split -> documents x clusters
@@ -33,6 +35,12 @@ class LinearMatcher(Artifact):
         for split, scores in self.scores.items():
             if scores.n_targets != self.n_clusters:
                 raise ArtifactError(f"{split} is scored for {scores.n_targets} clusters, not {self.n_clusters}")
+
+    def scores_of(self, index: LabelIndex) -> dict[str, Scores]:
+        """The clusters found in every split; it knows only the clustering it was made for."""
+        if index.n_clusters != self.n_clusters:
+            raise ArtifactError(f"the matcher knows {self.n_clusters} clusters, the index {index.n_clusters}: other data")
+        return self.scores
 
     @property
     def n_clusters(self) -> int:

@@ -12,19 +12,24 @@ from xbert.artifacts.kinds.base import Artifact, read_json, write_json
 from xbert.artifacts.kinds.scores import Scores, load_scores, save_scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 
+TFIDF, TFIDF_DENSE = "tfidf", "tfidf+dense"
+
 
 @dataclass(frozen=True, eq=False)
 class LinearRanker(Artifact):
     """A weight vector per label, in chunks by cluster; the prior of each label; S': the best labels of every document."""
 
     kind: ClassVar[str] = "linear_ranker"
-    format: ClassVar[int] = 2
+    format: ClassVar[int] = 3  # 2 had no `features`, `dense_scale` and `matcher_weight`
 
     weights: ChunkedWeights
     prior: Array  # float32: share of the training documents that have the label
     scores: dict[str, Scores]  # split -> documents x labels
     post_processor: str
     top: int  # labels kept per document
+    features: str = TFIDF  # what a document is described by: its terms, or also the vector a matcher has of it
+    dense_scale: float = 1.0  # the length those vectors are given
+    matcher_weight: float = 1.0  # the power of the matcher's score in the product of both
 
     def __post_init__(self) -> None:
         if len(self.prior) != self.weights.n_children:
@@ -38,21 +43,28 @@ class LinearRanker(Artifact):
         """Number of labels."""
         return self.weights.n_children
 
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether documents are also described by the vectors a matcher has of them."""
+        return self.features == TFIDF_DENSE
+
     def save(self, folder: Path) -> None:
         """Write weights, priors and scores."""
         self.weights.save(folder, "labels")
         save_array(folder / "prior.npy", self.prior)
         header = {"n_terms": self.weights.n_terms, "post_processor": self.post_processor, "top": self.top}
+        header |= {"features": self.features, "dense_scale": self.dense_scale, "matcher_weight": self.matcher_weight}
         write_json(folder / "linear_ranker.json", {**header, "scores": save_scores(folder, self.scores)})
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Map weights, priors and scores."""
+        """Map weights, priors and scores; of an older format too, which is what its defaults say."""
         header = read_json(folder / "linear_ranker.json")
         weights = ChunkedWeights.load(folder, "labels", header["n_terms"])
         scores = load_scores(folder, header["scores"])
         prior = load_array(folder / "prior.npy", np.float32)
-        return cls(weights, prior, scores, header["post_processor"], header["top"])
+        newer = {name: header[name] for name in ("features", "dense_scale", "matcher_weight") if name in header}
+        return cls(weights, prior, scores, header["post_processor"], header["top"], **newer)
 
     def summary(self) -> dict[str, Any]:
         """Sizes."""

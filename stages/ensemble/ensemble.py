@@ -11,7 +11,7 @@ from xbert.artifacts.kinds.ensemble import Ensemble
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Method, Work, setting
-from xbert.stages.ensemble.combine import AVERAGE, WAYS, WEIGHTED, combine
+from xbert.stages.kernels.combine import AVERAGE, WAYS, WEIGHTED, combine
 from xbert.stages.metrics.ranking import ndcg
 
 _STEPS = (0.0, 0.5, 0.75, 1.25, 1.5, 2.0)

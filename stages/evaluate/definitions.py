@@ -60,5 +60,15 @@ def definitions(a: float, b: float, few: int, medium: int) -> list[tuple[str, st
             "matcher P@k",
             "Of the first k clusters proposed for a document, the share that holds at least one of its true labels.",
         ),
+        (
+            "label embedding",
+            "What labels are clustered by: PIFA, the training documents of a label; text, the label's own words; contextual, "
+            "the label's words as a language model reads them.",
+        ),
+        (
+            "matching and ranking stage",
+            "Matching finds clusters for a document and is measured by matcher P@k; ranking finds labels in these clusters "
+            "and is measured by P@k.",
+        ),
         ("[low, high]", "A bootstrap interval: the range in which the metric falls when the documents are drawn anew."),
     ]

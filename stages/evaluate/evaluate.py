@@ -1,23 +1,23 @@
 """The evaluate stage: every model and the ensemble on every held-out split, in numbers and on a page."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.errors import ArtifactError, InputError
+from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.evaluation import Evaluation
-from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.scores import Scores
-from xbert.stages.base import Config, Method, Work, seeded, setting
-from xbert.stages.evaluate import frequency, matcher
+from xbert.stages.base import Config, Method, Progress, Work, seeded, setting
+from xbert.stages.evaluate import comparison, frequency, matcher
 from xbert.stages.evaluate.bootstrap import Draws
+from xbert.stages.evaluate.comparison import Group
+from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
+from xbert.stages.evaluate.parts import Parts, Scored, checked
 from xbert.stages.evaluate.report import Facts, page
 from xbert.stages.metrics.places import place
 from xbert.stages.metrics.ranking import Truth, against_seen, inverse_propensities, overall, shares
 
-ENSEMBLE = "ensemble"
 _ALWAYS = (1, 3, 5)
 _GAINS = ("P@1", "P@3", "P@5")
 _LARGEST_K = 1000
@@ -50,20 +50,12 @@ class EvaluateConfig(Config):
         return tuple(sorted({*_ALWAYS, *map(int, parts)}))
 
 
-class Scored(Protocol):
-    """What matchers, rankers and ensembles give: scores by split."""
-
-    @property
-    def scores(self) -> dict[str, Scores]:
-        """The best targets of each document of each split."""
-
-
 class Evaluate(Method[EvaluateConfig]):
-    """Metrics over all labels and by label frequency, with intervals, and the recall of the matchers."""
+    """Metrics over all labels and by label frequency, with intervals; the recall of the matchers; how models compare."""
 
     stage: ClassVar[str] = "evaluate"
     name: ClassVar[str] = "metrics"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     config: ClassVar[type[Config]] = EvaluateConfig
     needs: ClassVar[tuple[str, ...]] = ("data", "*/index", "*/match", "*/rank", "ensemble")
     gives: ClassVar[type[Evaluation]] = Evaluation
@@ -71,32 +63,16 @@ class Evaluate(Method[EvaluateConfig]):
     def run(self, inputs: dict[str, Any], config: EvaluateConfig, work: Work) -> Evaluation:
         """Measure what `inputs` holds: "data"; "NAME/index", "NAME/match", "NAME/rank" of each model; "ensemble"."""
         data: Dataset = inputs["data"]
-        rankers = rankers_of(inputs)
-        counts = data.label_counts()
-        inverse = inverse_propensities(counts, data.train.n_docs, config.propensity_a, config.propensity_b)
-        metrics: dict[str, Any] = {name: {} for name in rankers}
-        indices = {name: inputs[f"{name}/index"] for name in rankers if name != ENSEMBLE}
+        parts = Parts.of(inputs)
+        inverse = inverse_propensities(parts.counts, data.train.n_docs, config.propensity_a, config.propensity_b)
+        metrics: dict[str, Any] = {}
         splits = held_out(data, work)
-        with work.progress("evaluate", len(splits) * len(rankers), "models") as progress:
+        with work.progress("evaluate", len(splits) * (len(parts.rankers) + len(parts.groups)), "models") as progress:
             for split in splits:
                 truth = Truth.of(data.splits[split].Y, inverse, config.depths())
-                for name, found in _measured(split, truth, rankers, counts, config, work):
-                    metrics[name][split] = found
-                    if name in indices:
-                        found["matcher"] = _matcher(name, split, truth, indices[name], inputs[f"{name}/match"])
-                    progress.advance()
-        return Evaluation(metrics, page(metrics, _facts(data, splits, counts, indices, config)))
-
-
-def rankers_of(inputs: dict[str, Any]) -> dict[str, Scored]:
-    """The models whose labels are measured, by name; the ensemble comes last."""
-    names = [key.removesuffix("/rank") for key in inputs if key.endswith("/rank")]
-    if ENSEMBLE in names:
-        raise InputError(f"a model is called {ENSEMBLE!r}, which is the name of all models together: give it another name")
-    rankers: dict[str, Scored] = {name: inputs[f"{name}/rank"] for name in names}
-    if ENSEMBLE in inputs:
-        rankers[ENSEMBLE] = inputs[ENSEMBLE]
-    return rankers
+                for name, entry in _on_split(split, truth, parts, config, work, progress).items():
+                    metrics.setdefault(name, {})[split] = entry
+        return Evaluation(metrics, page(metrics, _facts(data, splits, parts, config)))
 
 
 def held_out(data: Dataset, work: Work) -> list[str]:
@@ -111,31 +87,69 @@ def held_out(data: Dataset, work: Work) -> list[str]:
     return splits
 
 
-def _measured(
-    split: str, truth: Truth, rankers: dict[str, Scored], counts: Array, config: EvaluateConfig, work: Work
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The metrics of each model on one split, one after the other."""
+def _on_split(
+    split: str, truth: Truth, parts: Parts, config: EvaluateConfig, work: Work, progress: Progress
+) -> dict[str, dict[str, Any]]:
+    """The metrics of each model and of the ensemble on one split, and how the models compare if there are several."""
+    found, tables, together = {}, {}, {}
+    labels = {name: _labels(name, split, truth, ranker, config, work) for name, ranker in parts.rankers.items()}
+    for name, scores in labels.items():
+        found[name], tables[name] = _measured(scores, truth, parts.counts, config)
+        progress.advance()
+    if parts.ensemble is not None:
+        for group in parts.groups:
+            together[group] = comparison.group_shares(group, labels, parts.ensemble, truth)
+            progress.advance()
+    # One set of draws for models and groups, so that any two of them can be compared.
+    draws = _draws(split, found | {group.key: upper for group, upper in together.items()}, truth, config)
+    entries = {name: _entry(name, found, truth, draws) | tables[name] for name in parts.rankers}
+    for name, model in parts.models.items():
+        clusters = checked(model.clusters, f"{name}/match", split, truth.n_docs, model.index.n_clusters, "clusters")
+        entries[name]["matcher"] = matcher.measure(truth.Y, model.index, clusters)
+    if len(parts.models) > 1:
+        entries[COMPARISON] = _compared(parts, entries, together, truth, draws)
+    return entries
+
+
+def _labels(name: str, split: str, truth: Truth, ranker: Scored, config: EvaluateConfig, work: Work) -> Scores:
+    what = f"{name}/rank" if name != ENSEMBLE else name
+    scores = checked(ranker.scores, what, split, truth.n_docs, truth.Y.n_cols, "labels")
+    longest, deepest = matcher.longest(scores), max(config.depths())
+    if longest < deepest:
+        work.say(f"{name}, {split}: at most {longest} labels are kept per document, so metrics at {deepest} are too low")
+    return scores
+
+
+def _measured(scores: Scores, truth: Truth, counts: Array, config: EvaluateConfig) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What each document adds to each metric, and the tables by label."""
     ks = config.depths()
-    groups = frequency.classes(counts, config.few, config.medium)
-    tables, found = {}, {}
-    for name, ranker in rankers.items():
-        scores = checked(ranker, f"{name}/rank" if name != ENSEMBLE else name, split, truth.n_docs, truth.Y.n_cols, "labels")
-        longest = matcher.longest(scores)
-        if longest < max(ks):
-            work.say(f"{name}, {split}: at most {longest} labels are kept per document, so metrics at {max(ks)} are too low")
-        placed = place(truth.Y, scores, max(ks))
-        found[name] = shares(placed, truth, ks)
-        tally = frequency.LabelTally.of(placed, scores)
-        tables[name] = _tables(tally, groups, counts) | {"seen": against_seen(scores, truth.Y, truth.inverse, counts, ks)}
-    draws = _draws(split, found, truth, config)
-    for name in rankers:
-        values = overall(found[name], truth)
-        entry: dict[str, Any] = {"documents": truth.n_docs, "unlabelled": int((truth.n_true == 0).sum()), **values}
-        entry["intervals"] = {metric: draws.interval(name, metric) for metric in values} if draws else {}
-        entry.update(tables[name])
-        if name == ENSEMBLE:
-            entry["gain"] = {other: _gain(other, found, truth, draws) for other in rankers if other != ENSEMBLE}
-        yield name, entry
+    placed = place(truth.Y, scores, max(ks))
+    tally = frequency.LabelTally.of(placed, scores)
+    tables = _tables(tally, frequency.classes(counts, config.few, config.medium), counts)
+    return shares(placed, truth, ks), tables | {"seen": against_seen(scores, truth.Y, truth.inverse, counts, ks)}
+
+
+def _entry(name: str, found: dict[str, dict[str, Array]], truth: Truth, draws: Draws | None) -> dict[str, Any]:
+    values = overall(found[name], truth)
+    entry: dict[str, Any] = {"documents": truth.n_docs, "unlabelled": int((truth.n_true == 0).sum()), **values}
+    entry["intervals"] = {metric: draws.interval(name, metric) for metric in values} if draws else {}
+    if name == ENSEMBLE:
+        entry["gain"] = {other: _gain(other, found, truth, draws) for other in found if other != ENSEMBLE}
+    return entry
+
+
+def _compared(
+    parts: Parts, entries: dict[str, Any], together: dict[Group, dict[str, Array]], truth: Truth, draws: Draws | None
+) -> dict[str, Any]:
+    """Tables of combinations and of ensembles; the latter only where the run has an ensemble, whose way it takes."""
+    alone = {name: entries[name] for name in parts.models}
+    combinations = {name: model.combination for name, model in parts.models.items()}
+    found: dict[str, Any] = {"matchers": comparison.table_of_matchers(combinations, alone)}
+    if parts.ensemble is not None:
+        found["single"] = comparison.singles(alone)
+        found["ensembles"] = comparison.table_of_ensembles(together, truth, found["single"], draws)
+        found["combine"] = parts.ensemble.combine
+    return found
 
 
 def _tables(tally: frequency.LabelTally, groups: dict[str, Array], counts: Array) -> dict[str, Any]:
@@ -162,34 +176,13 @@ def _gain(other: str, found: dict[str, dict[str, Array]], truth: Truth, draws: D
     return gain
 
 
-def _matcher(name: str, split: str, truth: Truth, index: LabelIndex, match: Scored) -> dict[str, Any]:
-    if index.n_labels != truth.Y.n_cols:
-        raise ArtifactError(
-            f"{name}/index has {index.n_labels} labels, the dataset {truth.Y.n_cols}: they come from other data"
-        )
-    scores = checked(match, f"{name}/match", split, truth.n_docs, index.n_clusters, "clusters")
-    return matcher.measure(truth.Y, index, scores)
-
-
-def checked(scored: Scored, what: str, split: str, n_docs: int, n_targets: int, targets: str) -> Scores:
-    """The scores of a split, if they belong to this dataset."""
-    if split not in scored.scores:
-        raise ArtifactError(f"{what} has no scores for the {split} split: they come from other data")
-    scores = scored.scores[split]
-    if scores.n_docs != n_docs:
-        raise ArtifactError(f"{what} scores {scores.n_docs} documents of {split}, the dataset has {n_docs}: other data")
-    if scores.n_targets != n_targets:
-        raise ArtifactError(f"{what} knows {scores.n_targets} {targets}, {n_targets} are expected: they come from other data")
-    return scores
-
-
-def _facts(data: Dataset, splits: list[str], counts: Array, indices: dict[str, LabelIndex], config: EvaluateConfig) -> Facts:
+def _facts(data: Dataset, splits: list[str], parts: Parts, config: EvaluateConfig) -> Facts:
     return Facts(
         documents={name: split.n_docs for name, split in data.splits.items()},
         assignments={name: split.Y.nnz for name, split in data.splits.items()},
         splits=splits,
-        counts=counts,
-        cluster_sizes={name: index.cluster_sizes() for name, index in indices.items()},
+        counts=parts.counts,
+        cluster_sizes={name: model.index.cluster_sizes() for name, model in parts.models.items()},
         found=data.facts if isinstance(data.facts, dict) else {},
         ks=config.depths(),
         propensity=(config.propensity_a, config.propensity_b),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.stages.evaluate.comparison import SHOWN
 from xbert.stages.evaluate.svg import COLOURS, Axis, Bars, Chart, legend
 
 CLASSES = ("few", "medium", "many")
@@ -128,8 +129,8 @@ def ensemble_gain(key: str, gain: Mapping[str, Any]) -> str:
     """Points the ensemble adds to each member and to the best one, as figure 5 of the X-BERT paper."""
     pairs = {name: [(one[depth], one["intervals"].get(depth, ())) for depth in DEPTHS] for name, one in gain.items()}
     best = [min(column, key=lambda pair: pair[0]) for column in zip(*pairs.values(), strict=True)]
-    rows = [_gain_row("over the best single model", COLOURS - 1, best)]
-    rows += [_gain_row(f"over {name}", series, pairs[name]) for series, name in enumerate(pairs)]
+    rows = [_gain_row("over the best single model", COLOURS - 1, DEPTHS, best)]
+    rows += [_gain_row(f"over {name}", series, DEPTHS, pairs[name]) for series, name in enumerate(pairs)]
     ends = [0.0, 0.5, *(value for row in pairs.values() for gained, bounds in row for value in (gained, *bounds))]
     y = Axis.linear("points", min(ends), max(ends) * 1.12)  # room above for the numbers
     about = "; ".join(note for row in rows for note in row.notes)
@@ -138,8 +139,39 @@ def ensemble_gain(key: str, gain: Mapping[str, Any]) -> str:
     return _bar_figure(chart, rows, caption)
 
 
-def _gain_row(name: str, series: int, pairs: Sequence[tuple[float, Sequence[float]]]) -> Bars:
-    notes = [f"{name}, {depth}: {value:+.2f}{_between(bounds)}" for depth, (value, bounds) in zip(DEPTHS, pairs, strict=True)]
+def ensembles(key: str, single: Mapping[str, Any], groups: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Points by which ensembles, and the mean of the models, differ from the best single model: figure 5 of X-BERT."""
+    drawn = _drawn(groups)
+    mean = [(round(single["mean"][metric] - single["best"][metric], 2), ()) for metric in SHOWN]
+    rows = [_gain_row("mean of the single models", COLOURS - 1, SHOWN, mean)]
+    for series, (name, one) in enumerate(drawn):
+        pairs = [(one["gain"][metric], one["gain"]["intervals"].get(metric, ())) for metric in SHOWN]
+        rows.append(_gain_row(f"ensemble of {name}", series, SHOWN, pairs))
+    ends = [0.0, 0.5, *(value for row in rows for value in row.values if value is not None)]
+    ends += [bound for row in rows for bounds in row.intervals for bound in bounds]
+    y = Axis.linear("points", min(ends) * 1.12, max(ends) * 1.12)  # room for the numbers
+    about = "; ".join(note for row in rows for note in row.notes)
+    chart = Chart(key, "Ensembles beside the best single model", about, Axis.named("", SHOWN), y)
+    caption = "Absolute difference in points; zero is the best single model of each metric on this split."
+    if rows[-1].intervals:
+        caption += " Whiskers are bootstrap intervals of the difference."
+    if len(drawn) < len(groups):
+        caption += f" Drawn are {len(drawn)} of {len(groups)} ensembles; the table has all."
+    return _bar_figure(chart, rows, caption)
+
+
+def _drawn(groups: Sequence[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """As many groups as there are colours: the finest ones are left out first, the last one, of all models, never."""
+    most = COLOURS - 1
+    if len(groups) > most:
+        groups = [(name, one) for name, one in groups if one["embedding"] is None or one["matcher"] is None]
+    return list(groups) if len(groups) <= most else [*groups[: most - 1], groups[-1]]
+
+
+def _gain_row(name: str, series: int, metrics: Sequence[str], pairs: Sequence[tuple[float, Sequence[float]]]) -> Bars:
+    notes = [
+        f"{name}, {metric}: {value:+.2f}{_between(bounds)}" for metric, (value, bounds) in zip(metrics, pairs, strict=True)
+    ]
     return Bars(name, series, [value for value, _ in pairs], notes, [bounds for _, bounds in pairs if bounds])
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from xbert.artifacts.arrays import Array
 from xbert.stages.evaluate import plots
+from xbert.stages.evaluate.compared import section
 from xbert.stages.evaluate.definitions import definitions
+from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
 from xbert.stages.evaluate.style import STYLE
 from xbert.stages.metrics.ranking import names as metric_names
 
-_ENSEMBLE = "ensemble"
 _LONGEST = 200  # characters of a fact that are shown
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -45,13 +46,15 @@ def page(metrics: dict[str, Any], facts: Facts) -> str:
     """The whole page. Every word that comes from the user is escaped."""
     splits = [split for split in ("test", "valid") if split in facts.splits]
     links = "".join(f'<a href="#{split}">{split}</a>' for split in splits)
+    compared = metrics.get(COMPARISON, {})
+    metrics = {name: found for name, found in metrics.items() if name != COMPARISON}
     parts = [
         f"{_HEAD}<style>{STYLE}</style>\n</head>\n<body>\n<h1>Evaluation</h1>",
         f'<p class="lead">{_models(metrics)}</p>',
         f'<nav>{links}<a href="#data">data</a><a href="#terms">definitions</a></nav>',
         _numbers(facts),
         _notes(metrics, facts),
-        *(_split(split, metrics, facts) for split in splits),
+        *(_split(split, metrics, facts) + section(split, compared.get(split, {})) for split in splits),
         _data(facts),
         _terms(facts),
         "</body>\n</html>\n",
@@ -60,8 +63,8 @@ def page(metrics: dict[str, Any], facts: Facts) -> str:
 
 
 def _models(metrics: dict[str, Any]) -> str:
-    singles = [name for name in metrics if name != _ENSEMBLE]
-    together = " and their ensemble" if _ENSEMBLE in metrics else ""
+    singles = [name for name in metrics if name != ENSEMBLE]
+    together = " and their ensemble" if ENSEMBLE in metrics else ""
     return f"{'Models' if len(singles) > 1 else 'Model'}: {escape(', '.join(singles))}{together}."
 
 
@@ -93,7 +96,7 @@ def _notes(metrics: dict[str, Any], facts: Facts) -> str:
         f"PSP uses A = {a:g} and B = {b:g} (customary: 0.5 and 0.4 for Wikipedia sets, 0.6 and 2.6 for Amazon sets, "
         "0.55 and 1.5 for all others); compare it only with numbers of the same constants."
     )
-    if _ENSEMBLE in metrics:
+    if ENSEMBLE in metrics:
         notes.append(
             "The ensemble costs as much as all of its members together: compare it with ensembles, models with models."
         )
@@ -109,8 +112,8 @@ def _split(split: str, metrics: dict[str, Any], facts: Facts) -> str:
         plots.recall_by_frequency(f"{split}-recall", found),
         plots.matcher_recall(f"{split}-matcher", singles),
     ]
-    if found.get(_ENSEMBLE, {}).get("gain"):
-        figures.append(plots.ensemble_gain(f"{split}-gain", found[_ENSEMBLE]["gain"]))
+    if found.get(ENSEMBLE, {}).get("gain"):
+        figures.append(plots.ensemble_gain(f"{split}-gain", found[ENSEMBLE]["gain"]))
     first: dict[str, Any] = next(iter(found.values()), {})
     parts = [
         f'<h2 id="{split}">{split.capitalize()} split</h2>',

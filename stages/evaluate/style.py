@@ -33,6 +33,8 @@ th, td { padding: .28rem .75rem; border-bottom: 1px solid var(--rule); text-alig
   overflow-wrap: normal; }
 tbody th { font-weight: 400; }
 thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; overflow-wrap: break-word; max-width: 12rem; }
+thead tr.over th { border-bottom: 0; padding-bottom: 0; max-width: none; text-align: center; color: var(--soft);
+  font-weight: 400; }
 tbody th, thead th:first-child { text-align: left; padding-left: 0; white-space: nowrap;
   position: sticky; left: 0; background: var(--paper); overflow-wrap: normal; }
 tr.group th { color: var(--soft); font-weight: 600; padding-top: .9rem; white-space: normal; position: static; }
@@ -44,6 +46,7 @@ td.words, th.words { text-align: left; overflow-wrap: anywhere; }
 .tables section, .stack { min-width: 0; max-width: 100%; }
 figure { margin: 0; min-width: 0; }
 figure h3 { margin: .75rem 0 .25rem; }
+.alone { max-width: 34rem; }
 figure > svg { width: 100%; height: auto; display: block; }
 figcaption { font-size: .88rem; margin-top: .25rem; }
 svg text { fill: var(--soft); font-size: 12.5px; text-anchor: middle; font-variant-numeric: tabular-nums; }

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-_ENSEMBLE = "ensemble"
+from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
+
 _SPLITS = ("valid", "test")
 _SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@5")
 _CLASSES = ("few", "medium", "many")
@@ -13,14 +14,15 @@ def lines(metrics: dict[str, Any]) -> list[str]:
 
     "seen" leaves labels without a training document out of the truth; F is macro F@5 by label frequency.
     """
-    singles = [row for name in metrics if name != _ENSEMBLE for row in _rows(name, metrics[name])]
-    together = _rows(_ENSEMBLE, metrics.get(_ENSEMBLE, {}))
+    names = [name for name in metrics if name not in (ENSEMBLE, COMPARISON)]
+    singles = [row for name in names for row in _rows(name, metrics[name])]
+    together = _rows(ENSEMBLE, metrics.get(ENSEMBLE, {}))
     head = ["model", "split", *_SHOWN, "PSP@5 seen", *(f"F {name}" for name in _CLASSES)]
     widths = [max(map(len, column)) for column in zip(head, *singles, *together, strict=True)]
     text = [_line(head, widths), "  ".join("-" * width for width in widths)]
     text += [_line(row, widths) for row in singles]
     if together:
-        text += ["", f"ensemble of the {len(metrics) - 1} above", *(_line(row, widths) for row in together)]
+        text += ["", f"ensemble of the {len(names)} above", *(_line(row, widths) for row in together)]
     return text
 
 

@@ -17,6 +17,9 @@ from xbert.stages.kernels import sums
 _SUM_BYTES = 16  # of an entry read while labels are summed: room for the result, and the result
 _SHARED = 0.4
 PIFA, TEXT, BOTH = "pifa", "text", "pifa+text"
+CONTEXTUAL, PIFA_CONTEXTUAL = "contextual", "pifa+contextual"
+EMBEDDINGS = (PIFA, TEXT, BOTH, CONTEXTUAL, PIFA_CONTEXTUAL)
+REFUSE = "refuse"
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,34 @@ class Embeddings:
     Z: Sparse  # labels x terms, unit rows
     known: Array  # bool: the label has what its embedding is made of
     guess: Sparse  # labels x terms: a stand-in for labels that are not known, from text or from related labels
+
+
+def embed_contextual(
+    dataset: Dataset, features: Features, vectors: Array, embedding: str, without_text: str, threads: int, memory: int
+) -> Embeddings:
+    """From vectors of the labels' texts, zero where a label has none: alone, or beside PIFA.
+
+    Alone, with `without_text` "pifa", labels without text are described by their documents in columns of their own: they
+    are like each other or not, and like no label that has text.
+    """
+    rows = Sparse.of_dense(vectors)
+    worded = rows.row_lengths() > 0
+    if embedding == CONTEXTUAL and without_text == REFUSE and not worded.all():
+        first = int(np.flatnonzero(~worded)[0])
+        raise InputError(
+            f"index.embedding = {embedding!r} needs a text for every label, and {int((~worded).sum())} of {dataset.n_labels} "
+            f"have none, like {dataset.labels.ids[first]!r}: give data.labels, or set index.without_text = 'pifa'"
+        )
+    if embedding == CONTEXTUAL and worded.all():
+        return Embeddings(rows, worded, _stand_in(rows, worded, None, dataset))
+    pifa = sum_by_label(features.X["train"], dataset.train.Y, threads, memory // 4)
+    if embedding == CONTEXTUAL:
+        from scipy.sparse import diags_array
+
+        pifa = Sparse.of_scipy(diags_array((~worded).astype(np.float32)) @ pifa.to_scipy())
+    Z = _side_by_side(pifa, rows)
+    known = Z.row_lengths() > 0
+    return Embeddings(Z, known, _stand_in(Z, known, None, dataset))
 
 
 def embed(dataset: Dataset, features: Features, embedding: str, threads: int, memory: int) -> Embeddings:

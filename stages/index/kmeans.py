@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -11,6 +12,7 @@ import numpy as np
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
+from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.weights import MAX_CHILDREN
 from xbert.artifacts.sparse import Sparse
@@ -18,6 +20,7 @@ from xbert.stages.base import AUTO, Config, Estimate, Method, Shape, Work, setti
 from xbert.stages.index import embeddings
 from xbert.stages.index.placement import place_unknown
 from xbert.stages.kernels import kmeans, packing
+from xbert.stages.neural.pretrained import MINILM, own_files
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,15 @@ class KMeansConfig(Config):
 
     embedding: str = setting(
         embeddings.PIFA,
-        "what a label's vector is made of: its training documents, its own text, or both",
-        choices=(embeddings.PIFA, embeddings.TEXT, embeddings.BOTH),
+        "what a label's vector is made of: its training documents (pifa), the words of its text (text), what an encoder makes "
+        "of its text (contextual)",
+        choices=embeddings.EMBEDDINGS,
+    )
+    encoder: str = setting(MINILM, "what reads labels for contextual vectors: the name of a model, or a folder")
+    layers: str = setting("last", "layers of the encoder whose mean is taken: 'last', 'all', or numbers with commas")
+    without_text: str = setting(
+        embeddings.REFUSE, "labels without text under embedding 'contextual': an error, or their documents instead",
+        choices=(embeddings.REFUSE, embeddings.PIFA),
     )
     clusters: int | str = setting(AUTO, "number of label clusters K; 'auto' takes it from labels_per_cluster", low=2)
     labels_per_cluster: int = setting(64, "about how many labels a cluster holds when clusters = 'auto'", low=1)
@@ -84,11 +94,17 @@ class KMeans(Method[KMeansConfig]):
         seconds = _PIFA_SECONDS * entries + entries * depth * _SPLIT_SECONDS / threads
         return Estimate(seconds, entries * _VECTOR_BYTES, entries * _VECTOR_BYTES, shape.n_labels * 24)
 
+    @classmethod
+    def reads(cls, config: KMeansConfig) -> dict[str, Path]:
+        """The encoder's files where the user gave a folder."""
+        contextual = config.embedding in (embeddings.CONTEXTUAL, embeddings.PIFA_CONTEXTUAL)
+        return own_files(config.encoder) if contextual else {}
+
     def run(self, inputs: dict[str, Any], config: KMeansConfig, work: Work) -> LabelIndex:
         """Embed the labels, split them, and stack the levels."""
         dataset: Dataset = inputs["data"]
         n_clusters = cluster_count(config, dataset)
-        vectors = embeddings.embed(dataset, inputs["features"], config.embedding, work.threads, work.memory)
+        vectors = _embed(dataset, inputs["features"], config, work)
         known = np.flatnonzero(vectors.known).astype(np.int32)
         if len(known) < 2:
             raise InputError(
@@ -110,8 +126,24 @@ class KMeans(Method[KMeansConfig]):
         return LabelIndex([_level(cluster_of, n_clusters), *parents], facts)
 
 
+def _embed(dataset: Dataset, features: Features, config: KMeansConfig, work: Work) -> embeddings.Embeddings:
+    if config.embedding not in (embeddings.CONTEXTUAL, embeddings.PIFA_CONTEXTUAL):
+        return embeddings.embed(dataset, features, config.embedding, work.threads, work.memory)
+    from xbert.stages.index.contextual import label_vectors
+
+    if not dataset.labels.have_text:
+        raise InputError(
+            f"index.embedding = {config.embedding!r} needs label texts, and this dataset has none: give data.labels, or set "
+            "index.embedding = 'pifa'"
+        )
+    found = label_vectors(dataset, config.encoder, config.layers, work)
+    return embeddings.embed_contextual(
+        dataset, features, found, config.embedding, config.without_text, work.threads, work.memory
+    )
+
+
 def _source(embedding: str) -> str:
-    return {embeddings.PIFA: "training document", embeddings.TEXT: "text"}.get(embedding, "training document and no text")
+    return {embeddings.PIFA: "training document", embeddings.TEXT: "text", embeddings.CONTEXTUAL: "text"}.get(embedding, "training document and no text")
 
 
 def _stand_in(vectors: embeddings.Embeddings, unknown: int) -> str:

@@ -36,12 +36,31 @@ def shuffle(order: Array, start: int, stop: int, state: Any) -> Any:
 
 
 @fast_kernel
+def dense_dot(w: Array, dense: Array, i: int) -> Any:
+    """The product of w and row i."""
+    dot, row = np.float32(0.0), dense[i]
+    for k in range(len(row)):
+        dot += w[k] * np.float32(row[k])
+    return dot
+
+
+@fast_kernel
+def dense_add(w: Array, dense: Array, i: int, factor: Any) -> None:
+    """w += factor * row i."""
+    row = dense[i]
+    for k in range(len(row)):
+        w[k] += factor * np.float32(row[k])
+
+
+@fast_kernel
 def solve(
     indptr: Array,
     words: Array,
     unit: float,
     bits: int,
     squares: Array,
+    dense: Array | None,
+    dense_unit: float,
     sign: Array,
     cost_positive: float,
     cost_negative: float,
@@ -52,9 +71,12 @@ def solve(
 ) -> tuple[Any, int]:
     """One classifier: fills `w` (zeroed, one weight a local column) and returns (bias weight, passes over the rows).
 
-    The rows are as `packing.pack` gives them; `sign` is the +1 / -1 of each row, 0 for a row left out.
+    The rows are as `packing.pack` gives them; `sign` is the +1 / -1 of each row, 0 for a row left out. The weights of the
+    dense columns are the last ones of `w`. Without dense columns numba compiles none of what is said of them.
     """
-    place, lift, one = np.uint64(bits), np.uint64(32 - bits), np.float32(unit)
+    place, lift, one, dense_ratio = np.uint64(bits), np.uint64(32 - bits), np.float32(unit), np.float32(dense_unit / unit)
+    width = 0 if dense is None else dense.shape[1]
+    w_dense = w[len(w) - width :]
     alpha, inverse = np.zeros(len(squares), np.float32), np.empty(len(squares), np.float32)
     rows = np.flatnonzero(sign).astype(np.int32)
     n_rows = len(rows)
@@ -63,7 +85,7 @@ def solve(
         inverse[i] = np.float32(1.0) / (squares[i] + (shift_positive if sign[i] > 0 else shift_negative))
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x2545F4914F6CDD1D)
     bias = np.float32(0.0)
-    window = max(_WINDOW * n_rows // max(len(words), 1), _FEWEST)
+    window = max(_WINDOW * n_rows // max(len(words) + n_rows * width // 2, 1), _FEWEST)
     order, following, windows = rows.copy(), np.empty(n_rows, np.int32), np.arange(n_rows // window + 1)
     active, iteration, passes = n_rows, 0, 0  # passes: since all rows were looked at
     while iteration < max_iterations:
@@ -84,6 +106,8 @@ def solve(
                 for j in range(first, last):
                     word = np.uint64(words[j])
                     dot += w[word >> place] * np.float32(np.int32(np.uint32(word << lift)))
+                if dense is not None:
+                    dot += dense_dot(w_dense, dense, i) * dense_ratio
                 old = alpha[i]
                 shift = shift_positive if y > 0 else shift_negative
                 gradient = y * (bias + dot * one) - np.float32(1.0) + old * shift
@@ -98,6 +122,8 @@ def solve(
                 step = (alpha[i] - old) * y
                 bias += step
                 step *= one
+                if dense is not None:
+                    dense_add(w_dense, dense, i, step * dense_ratio)
                 for j in range(first, last):
                     word = np.uint64(words[j])
                     w[word >> place] += step * np.float32(np.int32(np.uint32(word << lift)))
@@ -121,6 +147,8 @@ def solve_children(
     unit: float,
     bits: int,
     squares: Array,
+    dense: Array | None,
+    dense_unit: float,
     n_columns: int,
     positive_ptr: Array,
     positives: Array,
@@ -137,10 +165,11 @@ def solve_children(
     `positives[positive_ptr[c]:positive_ptr[c + 1]]` are the rows of child c; `other` says what a row is for the children it
     is no positive of: -1 a negative, 0 left out. Returns the weights above `threshold` as
     (child_ptr, local columns, values) and the bias of each child. A child without positives, which nothing can be learnt
-    of, gets no weights and a bias of -1: the margin of a certain no.
+    of, gets no weights and a bias of -1: the margin of a certain no. Local columns from `n_columns` on are the dense ones:
+    their weights are small but many, share their rows with all other children, and are all kept.
     """
     n_children = len(positive_ptr) - 1
-    sign, w = other.copy(), np.zeros(n_columns, np.float32)
+    sign, w = other.copy(), np.zeros(n_columns + (0 if dense is None else dense.shape[1]), np.float32)
     biases = np.full(n_children, np.float32(-1.0))
     child_ptr = np.zeros(n_children + 1, np.int64)
     columns, values = np.empty(1024, np.int32), np.empty(1024, np.float32)
@@ -152,13 +181,13 @@ def solve_children(
                 sign[positives[p]] = 1.0
             w[:] = 0.0
             biases[child], _ = solve(
-                indptr, words, unit, bits, squares, sign, cost_positive, cost_negative, tolerance, max_iterations,
-                seeds[child], w,
+                indptr, words, unit, bits, squares, dense, dense_unit, sign, cost_positive, cost_negative, tolerance,
+                max_iterations, seeds[child], w,
             )  # fmt: skip
             for p in range(first, last):
                 sign[positives[p]] = other[positives[p]]
-            for k in range(n_columns):
-                if abs(w[k]) > threshold:
+            for k in range(len(w)):
+                if abs(w[k]) > (threshold if k < n_columns else 0.0):
                     if at == len(columns):
                         columns = np.concatenate((columns, np.empty(at, np.int32)))
                         values = np.concatenate((values, np.empty(at, np.float32)))

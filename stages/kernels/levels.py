@@ -19,12 +19,14 @@ from xbert.artifacts.kinds.label_index import parents_of
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.kernels import chunks, dual, packing, reference
-from xbert.stages.kernels.cost import PACKED_BYTES
+from xbert.stages.kernels.cost import DENSE_BYTES, PACKED_BYTES
+from xbert.stages.kernels.dense import Vectors, concatenate
 from xbert.stages.kernels.scoring import scratch
 
 _SHARD_COST = 4e9  # term reads of one pass over a shard's problems: a shard takes seconds, so a crash loses seconds
 _PLENTY = 1 << 62  # bytes
 _MIN_SHARDS = 16  # fewer would leave cores idle at the end
+_DENSE_SPEED = 8  # values of a vector that are read as fast as one term
 
 
 class Checkpoints(Protocol):
@@ -76,6 +78,17 @@ class Problem:
     positive: Sparse  # places (children in grouped order) x documents
     rows: Sparse  # parents x documents: all that the parent's classifiers see
     negative: Sparse  # parents x documents: the part of `rows` that may be a negative
+    vectors: Vectors | None = None  # of the documents: columns after those of X
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
+        return 0 if self.vectors is None else self.vectors.width
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, of terms and dense ones."""
+        return self.X.n_cols + self.width
 
 
 def group_children(parent: Array, n_parents: int) -> tuple[Array, Array]:
@@ -86,23 +99,33 @@ def group_children(parent: Array, n_parents: int) -> tuple[Array, Array]:
     return children_ptr, children
 
 
-def make_problem(X: Sparse, Y: Sparse, parent: Array, n_parents: int, negatives: str, proposed: Sparse | None) -> Problem:
+def make_problem(
+    X: Sparse,
+    Y: Sparse,
+    parent: Array,
+    n_parents: int,
+    negatives: str,
+    proposed: Sparse | None,
+    vectors: Vectors | None = None,
+) -> Problem:
     """Lay out a level: Y is documents x children, `proposed` documents x parents as an earlier matcher saw them.
 
     `negatives`: "tfn" (teacher forcing: documents of the parent's other children), "man" (matcher-aware: documents the
     matcher proposed the parent for), or "tfn+man".
     """
+    if vectors is not None and len(vectors.rows) != X.n_rows:
+        raise ArtifactError(f"{len(vectors.rows)} vectors for {X.n_rows} documents: they come from other data")
     children_ptr, children = group_children(parent, n_parents)
     positive = Y.transpose().take(children)
     taught = parents_of(Y, parent, n_parents)
     if negatives == "tfn":
         by_parent = taught.transpose()
-        return Problem(X, children_ptr, children, positive, by_parent, by_parent)
+        return Problem(X, children_ptr, children, positive, by_parent, by_parent, vectors)
     if proposed is None:
         raise ValueError(f"negatives {negatives!r} without the matcher's proposals")
     union = Sparse.of_scipy(taught.to_scipy() + proposed.to_scipy(), binary=True).transpose()
     negative = union if negatives == "tfn+man" else proposed.transpose()
-    return Problem(X, children_ptr, children, positive, union, negative)
+    return Problem(X, children_ptr, children, positive, union, negative, vectors)
 
 
 def train(
@@ -127,7 +150,7 @@ def train(
     at_once = min(threads, max(len(missing), 1), max(1, memory // largest_cluster(problem)))
     pool = joblib.Parallel(at_once, return_as="generator", **engine)
     results = pool(joblib.delayed(fit_shard)(problem, shards[number], solver) for number in missing)
-    writer = chunks.ChunkWriter(problem.children_ptr, problem.children, problem.X.n_cols, folder, name)
+    writer = chunks.ChunkWriter(problem.children_ptr, problem.children, problem.n_columns, folder, name)
     fitted_now = set(missing)
     for number, shard in enumerate(shards):
         part = next(results) if number in fitted_now else checkpoints.recall(_shard(number))
@@ -142,7 +165,8 @@ def train(
 
 def largest_cluster(problem: Problem) -> int:
     """Bytes that the documents of the largest cluster take while its classifiers are trained."""
-    return max(1, int(entries_of(problem).max(initial=0)) * PACKED_BYTES)
+    dense = problem.rows.row_lengths() * problem.width * DENSE_BYTES
+    return max(1, int((entries_of(problem) * PACKED_BYTES + dense).max(initial=0)))
 
 
 def entries_of(problem: Problem) -> Array:
@@ -161,7 +185,7 @@ def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
     The cut depends on the data alone, never on the machine, so that an interrupted run finds its shards again.
     """
     parents = range(len(problem.children_ptr) - 1)
-    cost = entries_of(problem).astype(np.float64) + 1
+    cost = entries_of(problem).astype(np.float64) + problem.rows.row_lengths() * (problem.width / _DENSE_SPEED) + 1
     widths = np.diff(problem.children_ptr)
     limit = max(min(_SHARD_COST, float((cost * widths).sum()) / _MIN_SHARDS), 1.0)
     shard: list[tuple[int, int, int]] = []
@@ -183,7 +207,7 @@ def cut(problem: Problem) -> Iterator[list[tuple[int, int, int]]]:
 
 def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solver) -> dict[str, Array]:
     """Fit the shard's classifiers: for each its number of weights, their terms and values, and its bias."""
-    X, lookup = problem.X, scratch(problem.X.n_cols)
+    lookup = scratch(problem.n_columns)
     parts: dict[str, list[Array]] = {"lengths": [], "columns": [], "values": [], "bias": []}
     for parent, start, stop in shard:
         rows = problem.rows.row(parent)
@@ -194,15 +218,34 @@ def fit_shard(problem: Problem, shard: list[tuple[int, int, int]], solver: Solve
         costs = solver.cost_positive, solver.cost_negative
         how: tuple[Any, ...] = (*costs, solver.tolerance, solver.max_iterations, solver.threshold, seeds)
         if solver.name == "dual":
-            packed = packing.pack(X.indptr, X.indices, X.values(), rows, lookup)
-            columns = packed.columns
-            words = packed.indptr, packed.words, packed.unit, packed.bits, packed.squares
-            problems: tuple[Any, ...] = (*words, len(columns), *children, *how)
-            fitted = dual.solve_children(*problems)
+            columns, fitted = _fit_dual(problem, rows, lookup, children, how)
         else:
-            columns, indptr, indices, data = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
-            fitted = reference.solve_children(indptr, indices, data, len(columns), *children, *how)
+            columns, fitted = _fit_liblinear(problem, rows, lookup, children, how)
         child_ptr, local, values, bias = fitted
         for name, part in zip(parts, (np.diff(child_ptr), columns[local], values, bias), strict=True):
             parts[name].append(part)
     return {name: np.concatenate(each) for name, each in parts.items()}
+
+
+def _fit_dual(
+    problem: Problem, rows: Array, lookup: Array, children: tuple[Any, ...], how: tuple[Any, ...]
+) -> tuple[Array, tuple[Array, ...]]:
+    """Our own solver: the columns of a cluster, and what `dual.solve_children` says of them."""
+    X = problem.X
+    packed = packing.pack(X.indptr, X.indices, X.values(), rows, lookup, problem.vectors)
+    arguments: tuple[Any, ...] = (*packed.arguments(), len(packed.columns), *children, *how)
+    columns = np.r_[packed.columns, np.arange(X.n_cols, problem.n_columns, dtype=np.int32)]
+    return columns, dual.solve_children(*arguments)
+
+
+def _fit_liblinear(
+    problem: Problem, rows: Array, lookup: Array, children: tuple[Any, ...], how: tuple[Any, ...]
+) -> tuple[Array, tuple[Array, ...]]:
+    """LIBLINEAR, which knows sparse rows only; the same."""
+    X = problem.X
+    if problem.vectors is not None:
+        X = concatenate(X.take(rows), problem.vectors.rows[rows], problem.vectors.scale)
+        rows = np.arange(len(rows), dtype=np.int32)
+    columns, indptr, indices, data = packing.gather(X.indptr, X.indices, X.values(), rows, lookup)
+    n_sparse = int(np.searchsorted(columns, problem.X.n_cols))
+    return columns, reference.solve_children(indptr, indices, data, len(columns), n_sparse, *children, *how)

@@ -2,32 +2,43 @@
 
 A word holds the column in its upper and the value, in fixed point, in its lower half: 4 bytes an entry where 16 bits name the
 columns and hold the values, else 8. The rows of a large cluster come from far memory on every pass, so bytes are time.
+Columns that every row has (`dense.Vectors`) need no number: they are a matrix of 16 bits beside the words.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from xbert.artifacts.arrays import Array
+from xbert.stages.kernels.dense import Vectors, of_unit_length
 from xbert.stages.kernels.jit import kernel
 
 _NARROW_COLUMNS = 1 << 16  # what 16 bits can name
 _NARROW_SPREAD = 300.0  # largest value over the mean one, up to which 15 bits hold a common value to a percent
+_LARGEST = 32767  # what 16 bits can hold
+_BATCH = 4096  # vectors packed at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
     """Rows as words: what `dual.solve` reads."""
 
-    columns: Array  # the columns used, sorted: local column -> column
+    columns: Array  # the sparse columns used, sorted: local column -> column; the dense ones follow
     indptr: Array
     words: Array  # uint32 or uint64
     unit: float  # the value of one unit of a word's lower half, read as the upper half of 32 bits where it is narrow
     bits: int  # of a half
     squares: Array  # |x_i|^2 + 1; the 1 is the bias feature
+    dense: Array | None  # rows x width, int16, where there are dense columns
+    dense_unit: float  # the value of one unit of `dense`
+
+    def arguments(self) -> tuple[Any, ...]:
+        """The rows as `dual.solve` takes them."""
+        return self.indptr, self.words, self.unit, self.bits, self.squares, self.dense, self.dense_unit
 
 
-def pack(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array) -> Packed:
+def pack(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array, vectors: Vectors | None = None) -> Packed:
     """Gather rows as words. `lookup` is a scratch array of one int32 a term, all -1, and is left so."""
     columns = used_columns(indptr, indices, rows, lookup)
     local_indptr, squares, largest, mean = row_facts(indptr, data, rows)
@@ -38,7 +49,20 @@ def pack(indptr: Array, indices: Array, data: Array, rows: Array, lookup: Array)
     fill_words(indptr, indices, data, rows, lookup, words, bits, most / largest)
     unit = largest / most / 2 ** (32 - bits)
     lookup[columns] = -1
-    return Packed(columns, local_indptr, words, unit, bits, squares)
+    if vectors is None:
+        return Packed(columns, local_indptr, words, unit, bits, squares, None, 0.0)
+    dense, dense_unit = pack_dense(vectors, rows), vectors.scale / _LARGEST
+    squares += np.float32(vectors.scale**2) * dense.any(axis=1)
+    return Packed(columns, local_indptr, words, unit, bits, squares, dense, dense_unit)
+
+
+def pack_dense(vectors: Vectors, rows: Array) -> Array:
+    """Gather vectors of unit length, in fixed point: their values are at most 1, so every cluster has the same unit."""
+    dense = np.empty((len(rows), vectors.width), np.int16)
+    for start in range(0, len(rows), _BATCH):
+        part = of_unit_length(vectors.rows[rows[start : start + _BATCH]])
+        dense[start : start + _BATCH] = np.rint(part * np.float32(_LARGEST))
+    return dense
 
 
 @kernel

@@ -15,6 +15,7 @@ def solve_children(
     indices: Array,
     data: Array,
     n_columns: int,
+    n_sparse: int,
     positive_ptr: Array,
     positives: Array,
     other: Array,
@@ -25,11 +26,15 @@ def solve_children(
     threshold: float,
     seeds: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """As `dual.solve_children`, of rows as they are. LIBLINEAR has its own limit of passes: `max_iterations` is not used."""
+    """As `dual.solve_children`, of rows as they are; columns from `n_sparse` on are the dense ones.
+
+    LIBLINEAR has its own limit of passes: `max_iterations` is not used.
+    """
     from scipy.sparse import csr_matrix
 
     X = csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
     columns, values, biases = [], [], np.full(len(positive_ptr) - 1, -1, np.float32)
+    least = np.where(np.arange(n_columns) < n_sparse, threshold, 0.0)
     for child in range(len(biases)):
         rows = positives[positive_ptr[child] : positive_ptr[child + 1]]
         w = np.zeros(n_columns, np.float32)
@@ -38,7 +43,7 @@ def solve_children(
             sign[rows] = 1
             seen = np.flatnonzero(sign)
             w, biases[child] = solve(X[seen], sign[seen], cost_positive, cost_negative, tolerance, int(seeds[child]))
-        kept = np.flatnonzero(np.abs(w) > threshold)
+        kept = np.flatnonzero(np.abs(w) > least)
         columns.append(kept.astype(np.int32))
         values.append(w[kept].astype(np.float32))
     child_ptr = np.r_[0, np.cumsum([len(each) for each in columns])]

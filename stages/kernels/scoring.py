@@ -14,7 +14,7 @@ from xbert.artifacts.sparse import Sparse
 from xbert.stages.kernels import beam
 
 POWERS = {"sigmoid": 0, "l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4}
-_BLOCK = 32_768  # documents scored at a time: enough that a chunk is read for many of them
+BLOCK = 32_768  # documents scored at a time: enough that a chunk is read for many of them
 _SMALL = 256  # documents not worth a thread
 
 
@@ -37,10 +37,10 @@ class Beam:
         return cls(np.arange(n_docs + 1, dtype=np.int64), np.zeros(n_docs, np.int32), np.zeros(n_docs, np.float32))
 
     @classmethod
-    def of_scores(cls, scores: Sparse) -> "Beam":
-        """From stored scores in [0,1]."""
+    def of_scores(cls, scores: Sparse, power: float = 1.0) -> "Beam":
+        """From stored scores in [0,1], raised to a power of at least 0, which leaves their order as it is."""
         logarithms = np.log(np.maximum(scores.values(), np.finfo(np.float32).tiny))
-        return cls(scores.indptr, scores.indices, logarithms)
+        return cls(scores.indptr, scores.indices, logarithms * np.float32(power))
 
     def to_scores(self, n_targets: int) -> Scores:
         """As scores in [0,1]."""
@@ -69,7 +69,7 @@ def block_size(n_docs: int, threads: int) -> int:
     """Documents in a block, so that all threads have equally many blocks; few documents stay one block."""
     if n_docs <= _SMALL:
         return max(n_docs, 1)
-    rounds = -(-n_docs // (_BLOCK * threads))
+    rounds = -(-n_docs // (BLOCK * threads))
     return -(-n_docs // (rounds * threads))
 
 

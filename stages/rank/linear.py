@@ -1,27 +1,31 @@
 """One-vs-all linear rankers (X-BERT, section 3.4): a squared-hinge classifier per label, trained inside its cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.errors import InputError
+from xbert.artifacts.errors import ArtifactError, InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.linear_matcher import OUT_OF_FOLD, LinearMatcher
-from xbert.artifacts.kinds.linear_ranker import LinearRanker
+from xbert.artifacts.kinds.linear_ranker import TFIDF, TFIDF_DENSE, LinearRanker
+from xbert.artifacts.kinds.neural_matcher import LINEAR, NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
 from xbert.stages.kernels.cost import RANKER_PASSES, Level
+from xbert.stages.kernels.dense import Vectors, concatenate
 from xbert.stages.kernels.levels import Solver
 
 NEGATIVES = ("tfn", "man", "tfn+man")
+HONEST = (OUT_OF_FOLD, LINEAR)  # no training document was seen by the classifier that scored it
+_WIDTH = 384  # of a document's vector, where the encoder is not there to be asked
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,13 @@ class LinearConfig(Config):
         choices=NEGATIVES,
     )
     proposals: int = setting(5, "clusters per document that count as sent there by the matcher (man)", low=1)
+    features: str = setting(
+        TFIDF,
+        "what labels are learnt from: the documents' terms (X-BERT), or also their vectors by the fine-tuned encoder",
+        choices=(TFIDF, TFIDF_DENSE),
+    )
+    dense_scale: float = setting(1.0, "length of those vectors; the terms of a document have length 1", low=0.0)
+    matcher_weight: float = setting(1.0, "power of the matcher's score in the product with the ranker's (X-BERT: 1)", low=0.0)
     cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
     tolerance: float = setting(0.3, "stop a classifier when its optimality gap is below this", low=1e-8)
@@ -57,81 +68,133 @@ class Linear(Method[LinearConfig]):
 
     @classmethod
     def check(cls, config: LinearConfig, others: Mapping[str, Config]) -> None:
-        """Matcher-aware negatives need scores the matcher did not learn by heart."""
+        """Matcher-aware negatives need scores the matcher did not learn by heart, dense features an encoder."""
         refuse_learnt_scores(config.negatives, getattr(others["match"], "train_scores", OUT_OF_FOLD))
+        refuse_missing_vectors(config.features, getattr(others["match"], "head", None) == "cls")
 
     @classmethod
     def estimate(cls, config: LinearConfig, shape: Shape, threads: int) -> Estimate:
-        """One level: the labels in their clusters."""
+        """One level: the labels in their clusters; then blocks of held-out documents."""
         clusters = shape.pairs / max(shape.n_docs, 1) + (0 if config.negatives == "tfn" else config.proposals)
+        width = _WIDTH if config.features == TFIDF_DENSE else 0
         level = Level(
-            shape.n_docs, shape.entries, shape.n_terms, shape.n_clusters, shape.n_labels, min(clusters, shape.n_clusters)
+            shape.n_docs, shape.entries, shape.n_terms, shape.n_clusters, shape.n_labels, min(clusters, shape.n_clusters), width
         )
         packed, laid_out = level.packed(), level.laid_out()
         seconds = level.core_seconds(RANKER_PASSES) / threads
-        return Estimate(seconds, laid_out + threads * packed, laid_out + packed, level.weights())
+        ranked = min(shape.n_held_out, threads * scoring.BLOCK) * level.joined()
+        memory, least = max(laid_out + threads * packed, ranked), max(laid_out + packed, ranked)
+        return Estimate(seconds, memory, least, level.weights())
 
     def run(self, inputs: dict[str, Any], config: LinearConfig, work: Work) -> LinearRanker:
         """Train on train; rank the labels of the held-out documents."""
         dataset: Dataset = inputs["data"]
         features: Features = inputs["features"]
         index: LabelIndex = inputs["index"]
-        matcher: LinearMatcher = inputs["match"]
-        weights = fit(dataset, features, index, proposals(matcher, config), config, work)
+        matcher: LinearMatcher | NeuralMatcher = inputs["match"]
+        vectors = vectors_of(matcher, config)
+        dense = Vectors(vectors["train"], config.dense_scale) if vectors else None
+        weights = fit(dataset, features, index, proposals(matcher, index, config), dense, config, work)
         prior = (dataset.label_counts() / dataset.train.n_docs).astype(np.float32)
-        scores = {}
-        for split in dataset.held_out:
-            clusters = matcher.scores[split]
-            scores[split] = rank(features.X[split], clusters, weights, prior, config.post_processor, config.top, work.threads)
-        return LinearRanker(weights, prior, scores, config.post_processor, config.top)
+        how: tuple[Any, ...] = (config.post_processor, config.top, config.features, config.dense_scale, config.matcher_weight)
+        ranker, clusters = LinearRanker(weights, prior, {}, *how), matcher.scores_of(index)
+        scores = {
+            split: rank(features.X[split], clusters[split], ranker, config.top, work.threads, vectors.get(split))
+            for split in dataset.held_out
+        }
+        return replace(ranker, scores=scores)
 
 
-def proposals(matcher: LinearMatcher, config: LinearConfig) -> Sparse | None:
+def vectors_of(matcher: LinearMatcher | NeuralMatcher, config: LinearConfig) -> dict[str, Array]:
+    """The documents' vectors of every split, where they are asked for."""
+    vectors: dict[str, Array] = getattr(matcher, "vectors", {})
+    refuse_missing_vectors(config.features, bool(vectors))
+    return vectors if config.features == TFIDF_DENSE else {}
+
+
+def proposals(matcher: LinearMatcher | NeuralMatcher, index: LabelIndex, config: LinearConfig) -> Sparse | None:
     """Documents x clusters the matcher sent them to, from scores it did not learn; None where they are not asked for."""
     refuse_learnt_scores(config.negatives, matcher.train_scores)
     if config.negatives == "tfn":
         return None
-    best = Scores.of_top(*matcher.scores["train"].top(config.proposals), matcher.n_clusters)
+    best = Scores.of_top(*matcher.scores_of(index)["train"].top(config.proposals), index.n_clusters)
     return Sparse.of_scipy(best.S.to_scipy(), binary=True)
 
 
 def refuse_learnt_scores(negatives: str, train_scores: str) -> None:
     """A matcher's scores of its own training documents look better than they are; a ranker must not learn from them."""
-    if negatives != "tfn" and train_scores != OUT_OF_FOLD:
+    if negatives != "tfn" and train_scores not in HONEST:
         raise InputError(
             f"[rank] negatives = {negatives!r} learns from the matcher's scores of the training documents, which are "
-            f"{train_scores!r}: set train_scores = {OUT_OF_FOLD!r} in [match]"
+            f"{train_scores!r}: set train_scores = {OUT_OF_FOLD!r} in [match] ({LINEAR!r} where its method is 'neural'), "
+            "or negatives = 'tfn'"
+        )
+
+
+def refuse_missing_vectors(features: str, there: bool) -> None:
+    """Only an encoder whose head reads one vector a document has vectors worth learning from."""
+    if features == TFIDF_DENSE and not there:
+        raise InputError(
+            f"[rank] features = {TFIDF_DENSE!r} needs the document vectors of a fine-tuned encoder: "
+            f"set [match] method = 'neural' with head = 'cls', or features = {TFIDF!r}"
         )
 
 
 def fit(
-    dataset: Dataset, features: Features, index: LabelIndex, proposed: Sparse | None, config: LinearConfig, work: Work
+    dataset: Dataset,
+    features: Features,
+    index: LabelIndex,
+    proposed: Sparse | None,
+    vectors: Vectors | None,
+    config: LinearConfig,
+    work: Work,
 ) -> ChunkedWeights:
     """The rankers of all labels, in chunks by cluster."""
     solver = Solver(
         config.solver, config.cost_positive, config.cost_negative, config.tolerance, config.max_iterations,
         config.threshold, config.seed,
     )  # fmt: skip
-    level = index.chain[0]
-    problem = levels.make_problem(features.X["train"], dataset.train.Y, level.indices, level.n_cols, config.negatives, proposed)
+    level, X, Y = index.chain[0], features.X["train"], dataset.train.Y
+    problem = levels.make_problem(X, Y, level.indices, level.n_cols, config.negatives, proposed, vectors)
     with work.progress("rankers", dataset.n_labels, "labels") as bar:
         pieces = levels.Named(work, "rankers")
         return levels.train(problem, solver, work.threads, pieces, bar.advance, work.memory, work.folder, "labels")
 
 
-def rank(
-    X: Sparse, clusters: Scores, weights: ChunkedWeights, prior: Array, post_processor: str, top: int, threads: int
-) -> Scores:
-    """The best labels of each document; one without any known term gets the labels' frequencies."""
+def rank(X: Sparse, clusters: Scores, ranker: LinearRanker, top: int, threads: int, vectors: Array | None = None) -> Scores:
+    """The best labels of each document; one of which nothing is known gets the labels' frequencies.
+
+    `vectors` are the documents' vectors, of a ranker that takes them; another one does not look at them.
+    """
+    weights, prior, dense = ranker.weights, ranker.prior, _dense_part(X, ranker, vectors)
 
     def block(start: int, stop: int) -> Scores:
         rows = X.slice(start, stop)
-        now = scoring.Beam.of_scores(clusters.S.slice(start, stop))
-        return scoring.step(rows, now, weights, post_processor, top, scoring.scratch(X.n_cols)).to_scores(len(prior))
+        if dense is not None:
+            rows = concatenate(rows, dense[start:stop], ranker.dense_scale)
+        now = scoring.Beam.of_scores(clusters.S.slice(start, stop), ranker.matcher_weight)
+        return scoring.step(rows, now, weights, ranker.post_processor, top, scoring.scratch(rows.n_cols)).to_scores(len(prior))
 
     scores = scoring.by_blocks(X.n_rows, threads, block, len(prior))
-    wordless = np.flatnonzero(X.row_lengths() == 0)
-    return with_prior(scores, wordless, prior, top) if len(wordless) else scores
+    unknown = np.flatnonzero(X.row_lengths() == 0)
+    if dense is not None and ranker.dense_scale > 0:
+        unknown = unknown[~dense[unknown].any(axis=1)]
+    return with_prior(scores, unknown, prior, top) if len(unknown) else scores
+
+
+def _dense_part(X: Sparse, ranker: LinearRanker, vectors: Array | None) -> Array | None:
+    """The vectors the ranker takes, if it does; a kernel reads columns without asking, so their number is checked here."""
+    dense = vectors if ranker.takes_vectors else None
+    if ranker.takes_vectors and dense is None:
+        raise InputError("the ranker learnt from the documents' vectors too, and none are given")
+    n_columns = X.n_cols + (0 if dense is None else dense.shape[1])
+    if n_columns != ranker.weights.n_terms:
+        raise ArtifactError(
+            f"the documents have {n_columns} columns, the ranker {ranker.weights.n_terms}: they come from different runs"
+        )
+    if dense is not None and len(dense) != X.n_rows:
+        raise ArtifactError(f"{len(dense)} vectors for {X.n_rows} documents: they come from other data")
+    return dense
 
 
 def with_prior(scores: Scores, rows: Array, prior: Array, top: int) -> Scores:

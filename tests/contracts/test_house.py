@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("artifacts", "stages", "pipeline", "cli")
-SHARED_STAGES = {"base", "kernels", "metrics"}
+SHARED_STAGES = {"base", "kernels", "metrics", "neural"}
 SOURCES = [ROOT / "__init__.py", ROOT / "cli.py", *(p for layer in LAYERS[:3] for p in sorted((ROOT / layer).rglob("*.py")))]
 
 

@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +15,7 @@ def run(inputs, work, config=QUICK):
 
 def test_every_model_and_the_ensemble_is_measured_on_every_held_out_split(example, work):
     metrics = run(example, work).metrics
-    assert list(metrics) == ["one", "two", "ensemble"]
+    assert list(metrics) == ["one", "two", "ensemble", "comparison"]
     assert all(set(splits) == {"valid", "test"} for splits in metrics.values())
 
 
@@ -96,19 +96,19 @@ def test_an_empty_split_is_passed_over(example, work, dataset):
 
 
 def test_scores_of_other_documents_are_refused(example, work, ranking):
-    example["one/rank"] = SimpleNamespace(scores={"valid": ranking([[0]], 6), "test": ranking([[0]], 6)})
+    example["one/rank"] = replace(example["one/rank"], scores={"valid": ranking([[0]], 6), "test": ranking([[0]], 6)})
     with pytest.raises(ArtifactError, match="one/rank scores 1 documents of valid, the dataset has 2"):
         run(example, work)
 
 
 def test_scores_of_other_labels_are_refused(example, work, ranking):
-    example["ensemble"] = SimpleNamespace(scores={"valid": ranking([[0], [1]], 7)})
+    example["ensemble"] = replace(example["ensemble"], scores={"valid": ranking([[0], [1]], 7)})
     with pytest.raises(ArtifactError, match="ensemble knows 7 labels, 6 are expected"):
         run(example, work)
 
 
 def test_scores_without_a_split_are_refused(example, work, ranking):
-    example["one/match"] = SimpleNamespace(scores={"valid": ranking([[0], [1]], 3)})
+    example["one/match"] = replace(example["one/match"], scores={"valid": ranking([[0], [1]], 3)})
     with pytest.raises(ArtifactError, match="one/match has no scores for the test split"):
         run(example, work)
 
@@ -119,9 +119,10 @@ def test_an_index_of_other_labels_is_refused(example, work, index):
         run(example, work)
 
 
-def test_a_model_cannot_bear_the_name_of_the_ensemble(example, work):
-    example["ensemble/rank"] = example["one/rank"]
-    with pytest.raises(InputError, match="a model is called 'ensemble'"):
+@pytest.mark.parametrize("name", ["ensemble", "comparison"])
+def test_a_model_cannot_bear_the_name_of_another_part_of_the_metrics(example, work, name):
+    example[f"{name}/rank"] = example["one/rank"]
+    with pytest.raises(InputError, match=f"a model is called '{name}'"):
         run(example, work)
 
 

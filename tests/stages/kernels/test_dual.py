@@ -33,8 +33,7 @@ def pack(X, narrow=True):
 def solve(X, sign, cost_positive=1.0, cost_negative=1.0, tolerance=1e-3, seed=0, narrow=True):
     w = np.zeros(X.n_cols, np.float32)
     rows = pack(X, narrow)
-    words = rows.words, rows.unit, rows.bits, rows.squares
-    bias, passes = dual.solve(rows.indptr, *words, sign, cost_positive, cost_negative, tolerance, 1000, seed, w)
+    bias, passes = dual.solve(*rows.arguments(), sign, cost_positive, cost_negative, tolerance, 1000, seed, w)
     return w, bias, passes
 
 
@@ -99,8 +98,12 @@ def test_packing_gathers_rows_and_renumbers_their_columns():
 def dual_children(indptr, indices, data, n_columns, *rest):
     """With the arguments that the reference takes."""
     X = Sparse(indptr, indices.astype(np.int32), data, n_columns)
-    rows = pack(X)
-    return dual.solve_children(rows.indptr, rows.words, rows.unit, rows.bits, rows.squares, n_columns, *rest)
+    return dual.solve_children(*pack(X).arguments(), n_columns, *rest)
+
+
+def reference_children(indptr, indices, data, n_columns, *rest):
+    """All columns are sparse ones."""
+    return reference.solve_children(indptr, indices, data, n_columns, n_columns, *rest)
 
 
 def solve_cluster(solver, X, positives, threshold=0.0, other=None):
@@ -114,7 +117,7 @@ def solve_cluster(solver, X, positives, threshold=0.0, other=None):
 def test_both_solvers_find_the_same_weights_for_a_cluster():
     X, sign = problem(3)
     positives = [np.flatnonzero(sign > 0), np.arange(0, 300, 7)]
-    ours, theirs = solve_cluster(dual_children, X, positives), solve_cluster(reference.solve_children, X, positives)
+    ours, theirs = solve_cluster(dual_children, X, positives), solve_cluster(reference_children, X, positives)
     for child in range(2):
         dense = []
         for child_ptr, columns, values, _ in (ours, theirs):

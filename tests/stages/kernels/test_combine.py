@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
 
-from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.scores import Scores
-from xbert.artifacts.sparse import Sparse
-from xbert.stages.ensemble.combine import combine
-from xbert.stages.ensemble.ensemble import check_same_data, learn_weights
+from xbert.stages.kernels.combine import combine
 
 
 def scores(rows, n_targets=6):
@@ -53,19 +50,3 @@ def test_the_result_is_a_proper_score_list(way):
 
 def test_one_model_alone_keeps_its_order():
     assert combine([B], "average", [1], 5, 2).top(2)[0].tolist() == B.top(2)[0].tolist()
-
-
-def test_learnt_weights_leave_out_a_model_that_only_errs():
-    Y = Sparse.of_rows([[0], [1], [2], [3]], 6)
-    good = scores([[(label, 0.5), (5, 0.45)] for label in range(4)])
-    bad = scores([[(5, 0.9), (4, 0.8)] for _ in range(4)])
-    weights = learn_weights([good, bad], Y)
-    assert weights[1] < 0.2
-    assert combine([good, bad], "weighted", weights, 1, 2).top(1)[0].ravel().tolist() == [0, 1, 2, 3]
-
-
-def test_scores_of_other_data_are_refused():
-    with pytest.raises(InputError, match="scores of b have 6 labels, the dataset 7: they come from other data"):
-        check_same_data({"b": B}, Sparse.of_rows([[0], [1]], 7), "valid")
-    with pytest.raises(InputError, match="2 documents, valid 3"):
-        check_same_data({"b": B}, Sparse.of_rows([[0], [1], [2]], 6), "valid")

@@ -1,0 +1,192 @@
+"""Fine-tuning for the match stage: from settings to a trained network and its answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from xbert.artifacts.errors import InputError
+from xbert.artifacts.kinds.dataset import Dataset
+from xbert.artifacts.kinds.label_index import LabelIndex
+from xbert.artifacts.kinds.neural_matcher import WEIGHTS
+from xbert.artifacts.kinds.scores import Scores
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.base import AUTO, Work
+from xbert.stages.metrics.places import place
+from xbert.stages.neural import checkpoint
+from xbert.stages.neural.answering import Answers, answer_all
+from xbert.stages.neural.building import build_encoder, build_head
+from xbert.stages.neural.devices import Arithmetic, choose_device, out_of_memory_errors, torch_threads
+from xbert.stages.neural.arithmetic import choose_arithmetic
+from xbert.stages.neural.names import CLS
+from xbert.stages.neural.network import Network
+from xbert.stages.neural.ranks import Ranks
+from xbert.stages.neural.tokens import Pieces, Reading
+from xbert.stages.neural.training import Examples, Plan, Training
+
+if TYPE_CHECKING:
+    from xbert.stages.match.neural import NeuralConfig
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What fine-tuning gives."""
+
+    network: dict[str, Any]  # what the network is built from
+    answers: dict[str, Answers]  # split -> vectors, and the best clusters of every head
+    history: list[dict[str, Any]]
+
+
+def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work) -> Tuned:
+    """Fine-tune, write weights and the encoder's files, and ask about every document."""
+    ranks = Ranks.current()
+    with out_of_memory_errors(_advice(config)), torch_threads(work.threads), torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        job = _Job.prepare(dataset, indexes, config, work, ranks)
+        training = job.train()
+        job.network.encoder.save_files(work.folder)
+        _write_weights(job.network, work)
+        splits = [split for split in dataset.splits if split != "train" or config.train_scores != "none" or config.head == CLS]
+        answers = {split: job.ask(split) for split in splits}
+    return Tuned(job.describe(), answers, training.progress.history)
+
+
+def follow(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work) -> None:
+    """The same training in another process, which keeps nothing."""
+    with torch_threads(work.threads), torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        _Job.prepare(dataset, indexes, config, work, Ranks.current()).train()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """All that a fine-tuning needs at hand."""
+
+    dataset: Dataset
+    indexes: Sequence[LabelIndex]
+    config: "NeuralConfig"
+    work: Work
+    ranks: Ranks
+    network: Network
+    device: torch.device
+    arithmetic: Arithmetic
+    reading: Reading
+    pieces: dict[str, Pieces]
+    targets: dict[str, list[Sparse]]
+
+    @classmethod
+    def prepare(
+        cls, dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work, ranks: Ranks
+    ) -> "_Job":
+        device = choose_device(config.device, ranks.rank)
+        encoder = build_encoder(config, dataset.train.texts or ())
+        reading = Reading(config.long, config.max_tokens, config.windows)
+        most = encoder.most_tokens()
+        if most is not None and config.max_tokens > most:
+            raise InputError(
+                f"[match] max_tokens = {config.max_tokens}, but the encoder has positions for {most}: set it to at most {most}, "
+                "and long = 'windows' to read more of a document"
+            )
+        pieces = {}
+        with work.progress("cutting text into tokens", sum(s.n_docs for s in dataset.splits.values()), "documents") as bar:
+            for name, split in dataset.splits.items():
+                pieces[name] = reading.pieces(split.texts or (), encoder.tokenizer)
+                bar.advance(split.n_docs)
+        targets = {name: [index.clusters_of(split.Y)[0] for index in indexes] for name, split in dataset.splits.items()}
+        heads = [build_head(config, encoder.width, index.n_clusters) for index in indexes]
+        for head, Y in zip(heads, targets["train"], strict=True):
+            head.start(torch.from_numpy((Y.column_counts() / max(Y.n_rows, 1)).astype(np.float32)))
+        network = Network(encoder, heads).to(device)
+        encoder.freeze(config.freeze_layers, config.freeze_embeddings)
+        if config.gradient_checkpointing:
+            encoder.checkpoint_gradients()
+        arithmetic = choose_arithmetic(network, config.precision, device, config.max_tokens, work, ranks)
+        return cls(dataset, indexes, config, work, ranks, network, device, arithmetic, reading, pieces, targets)
+
+    def train(self) -> Training:
+        """The whole training, with a bar."""
+        config, work = self.config, self.work
+        plan = Plan(
+            epochs=config.epochs, batch=config.batch, at_once=config.batch if config.at_once == AUTO else int(config.at_once),
+            encoder_rate=config.learning_rate, head_rate=config.head_rate, warmup=config.warmup,
+            weight_decay=config.weight_decay, clip=config.clip, patience=config.patience,
+        )  # fmt: skip
+        validate = self._validate if "valid" in self.pieces and self.pieces["valid"].n_docs else None
+        examples = Examples(self.pieces["train"], self.targets["train"])
+        training = Training(self.network, examples, plan, self.device, self.arithmetic, work, validate, self.ranks)
+        said = 0
+        with work.progress("fine-tuning", self.pieces["train"].n_docs * config.epochs, "documents") as bar:
+            for step in training.steps():
+                bar.advance(step.documents)
+                for entry in training.progress.history[said:]:
+                    work.say(_sentence(entry))
+                    said += 1
+        for entry in training.progress.history[said:]:
+            work.say(_sentence(entry))
+        return training
+
+    def ask(self, split: str) -> Answers:
+        """Vectors and clusters of a split's documents; kept, so that an interrupted run need not ask again."""
+        kept = self.work.recall(f"answers-{split}")
+        if kept is None:
+            vectors, answers = self._read(split)
+            kept = {"vectors": vectors}
+            for head, (ids, scores) in enumerate(answers):
+                kept |= {f"ids-{head}": ids, f"scores-{head}": scores}
+            self.work.keep(f"answers-{split}", kept)
+        return kept["vectors"], [(kept[f"ids-{head}"], kept[f"scores-{head}"]) for head in range(len(self.indexes))]
+
+    def _read(self, split: str) -> Answers:
+        with self.work.progress(f"reading {split}", self.pieces[split].n_docs, "documents") as bar:
+            return self._answers(self.pieces[split], bar.advance)
+
+    def _answers(self, pieces: Pieces, advance: Any = lambda _: None) -> Answers:
+        return answer_all(self.network, pieces, self.config.beam, self.device, self.arithmetic, advance)
+
+    def _validate(self) -> dict[str, float]:
+        """How well the clusters of (some of) the valid documents are found, on average over the heads."""
+        n_docs = self.pieces["valid"].n_docs
+        some = np.arange(n_docs)
+        if n_docs > self.config.valid_documents:
+            some = np.sort(self.work.rng("validation").permutation(n_docs)[: self.config.valid_documents])
+        _, answers = self._answers(self.pieces["valid"].take(some))
+        found = [
+            measure(Y.take(some), Scores.of_top(*answer, Y.n_cols), self.config.beam)
+            for Y, answer in zip(self.targets["valid"], answers, strict=True)
+        ]
+        return {name: round(float(np.mean([each[name] for each in found])), 3) for name in found[0]}
+
+    def describe(self) -> dict[str, Any]:
+        """What it takes to build the network again, and to read documents as it learnt them."""
+        config = self.config
+        network = {name: getattr(config, name) for name in ("encoder", "head", "pooling", "loss")}
+        reading = {name: getattr(config, name) for name in ("max_tokens", "long", "windows")}
+        return {**network, **reading, "precision": self.arithmetic.precision, **self.network.encoder.describe()}
+
+
+def measure(Y: Sparse, scores: Scores, beam: int) -> dict[str, float]:
+    """P@5 first: it decides which epoch is the best."""
+    places = place(Y, scores, beam).places
+    precision = {f"P@{k}": 100 * float((places < k).sum()) / (k * max(Y.n_rows, 1)) for k in (5, 1)}
+    return {**precision, f"recall@{beam}": 100 * float((places < beam).sum()) / max(Y.nnz, 1)}
+
+
+def _sentence(entry: dict[str, Any]) -> str:
+    valid = ", ".join(f"{name} {value:.2f}" for name, value in entry.get("valid", {}).items())
+    return f"epoch {entry['epoch']}: loss {entry['loss']:.5f}" + (f"; clusters of valid: {valid}" if valid else "")
+
+
+def _write_weights(network: Network, work: Work) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(checkpoint.weights_of(network), work.folder / WEIGHTS)
+
+
+def _advice(config: "NeuralConfig") -> str:
+    at_once = config.batch if config.at_once == AUTO else config.at_once
+    return (
+        f"lower [match] at_once (now {at_once}), which changes nothing else, or max_tokens (now {config.max_tokens}), "
+        "or set gradient_checkpointing = true"
+    )
