@@ -4,7 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: demo test lint bench clean
+define sentences
+	echo; echo "Three sentences, tagged:"; \
+	printf '%s\n' "a large wild cat with a striped coat that hunts deer" \
+	  "a person who repairs shoes and boots" \
+	  "to move quickly on foot over a long distance" > $(DEMO)/sentences.txt
+endef
+
+.PHONY: demo demo-neural test lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -14,8 +21,12 @@ $(VENV)/.demo: setup.cfg pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo]'
 	touch $@
 
+$(VENV)/.neural: setup.cfg pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,demo]'
+	touch $@
+
 $(VENV)/.test: setup.cfg pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,test]'
 	touch $@
 
 # A reverse dictionary: from a definition to the concepts above the word it defines, learnt from WordNet.
@@ -23,11 +34,17 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/wordnet.py $(DEMO)
 	$(BIN)/xbert init linear --train train.jsonl --labels labels.jsonl > $(DEMO)/wordnet.toml
 	$(BIN)/xbert run $(DEMO)/wordnet.toml
-	@echo; echo "Three sentences, tagged:"
-	@printf '%s\n' "a large wild cat with a striped coat that hunts deer" \
-	  "a person who repairs shoes and boots" \
-	  "to move quickly on foot over a long distance" > $(DEMO)/sentences.txt
+	@$(call sentences)
 	@$(BIN)/xbert predict $(DEMO)/wordnet.toml $(DEMO)/sentences.txt -k 5 | \
+	  $(BIN)/python examples/show_tags.py $(DEMO)/sentences.txt
+
+# The same with X-BERT: an encoder is fine-tuned, which takes its time.
+demo-neural: $(VENV)/.neural
+	$(BIN)/python examples/wordnet.py $(DEMO)
+	$(BIN)/xbert init x-bert --train train.jsonl --labels labels.jsonl > $(DEMO)/wordnet-neural.toml
+	$(BIN)/xbert run $(DEMO)/wordnet-neural.toml $(NEURAL)
+	@$(call sentences)
+	@$(BIN)/xbert predict $(DEMO)/wordnet-neural.toml $(DEMO)/sentences.txt -k 5 | \
 	  $(BIN)/python examples/show_tags.py $(DEMO)/sentences.txt
 
 test: $(VENV)/.test lint

@@ -101,11 +101,18 @@ def _run(
 ) -> Any:  # fmt: skip
     from xbert.pipeline.config import read
     from xbert.pipeline.console import Console
-    from xbert.pipeline.runner import Runner
+    from xbert.pipeline.processes import joined
+    from xbert.pipeline.runner import Runner, follow
 
     given = [*overrides, f"run.memory={json.dumps(memory)}"] if memory is not None else overrides
-    runner = Runner(read(experiment, given), Console(quiet))
-    runner.run(stages, force, dry_run)
+    with joined() as processes:
+        if not processes.leads:
+            follow(lambda: Runner(read(experiment, given), Console(quiet=True), processes), processes)
+        else:
+            runner = Runner(read(experiment, given), Console(quiet), processes)
+            runner.run(stages, force, dry_run)
+    if not processes.leads:
+        click.get_current_context().exit()  # the first process prints what there is to see
     return runner
 
 

@@ -4,6 +4,7 @@
 <run>/<stage>/.partial-<method>-<12 hex>/    one in the making; its pieces/ survive a crash
 <run>/.locks/                                who is writing what
 <run>/journal.jsonl                          when each was made, how long it took, how much memory
+<run>/logs/                                  what long trainings told step by step (pipeline/log.py)
 """
 
 import json

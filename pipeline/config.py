@@ -38,6 +38,11 @@ class Experiment:
     memory: int  # bytes a stage may hold at once
     shared: dict[str, Choice]
     models: dict[str, dict[str, Choice]]
+    threads_are_set: bool = False  # by the user; else they are all cores
+
+    def threads_of_each(self, processes: int) -> int:
+        """Threads of each of so many processes on this machine: the cores are divided, unless the user has said how many."""
+        return self.threads if self.threads_are_set else max(1, self.threads // processes)
 
 
 def read(path: Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -109,7 +114,8 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
         for stage, choice in choices.items():
             others = {other: each.config for other, each in choices.items() if other != stage}
             _named(f"model {name}", choice.method.check, choice.config, others)
-    return Experiment(path, folder, threads, memory, shared, models)
+    threads_are_set = bool(content.get("run", {}).get("threads", 0))
+    return Experiment(path, folder, threads, memory, shared, models, threads_are_set)
 
 
 def _run_section(section: Mapping[str, Any], path: Path) -> tuple[Path, int, int]:

@@ -1,61 +1,29 @@
 """Runs what is out of date, in order, and says why."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from xbert.artifacts.arrays import Array
 from xbert.artifacts.atomic import make_folder, storage_errors
+from xbert.artifacts.errors import InputError
 from xbert.artifacts.fingerprint import FileDigests
 from xbert.artifacts.kinds.base import Artifact
 from xbert.artifacts.store import Pieces, Store
-from xbert.pipeline import plan, pointer
+from xbert.pipeline import log, plan, pointer
 from xbert.pipeline.config import Experiment
-from xbert.pipeline.console import Bar, Console, duration
+from xbert.pipeline.console import Console, duration
 from xbert.pipeline.graph import Graph, Node, build
-from xbert.stages.base import Shape, seeded
-
-
-@dataclass(frozen=True)
-class LocalWork:
-    """The place a method runs in: a partial folder of this machine."""
-
-    folder: Path
-    threads: int
-    memory: int
-    seed: int
-    pieces: Pieces
-    console: Console
-
-    def rng(self, name: str) -> np.random.Generator:
-        """Random numbers that depend on the method's seed and the name alone."""
-        return seeded(self.seed, name)
-
-    def progress(self, what: str, total: int, unit: str) -> Bar:
-        """A progress bar."""
-        return self.console.progress(what, total, unit)
-
-    def say(self, sentence: str) -> None:
-        """One line, indented under its stage."""
-        self.console.say(f"  {sentence}")
-
-    def recall(self, name: str) -> dict[str, Array] | None:
-        """A piece kept by an interrupted run."""
-        return self.pieces.recall(name)
-
-    def keep(self, name: str, piece: dict[str, Array]) -> None:
-        """Keep a piece."""
-        self.pieces.keep(name, piece)
+from xbert.pipeline.processes import Processes
+from xbert.pipeline.work import LocalWork
+from xbert.stages.base import Divisible, Shape
 
 
 class Runner:
     """Brings the artifacts of an experiment up to date."""
 
-    def __init__(self, experiment: Experiment, console: Console) -> None:
+    def __init__(self, experiment: Experiment, console: Console, processes: Processes | None = None) -> None:
         self.experiment, self.console = experiment, console
+        self.processes = processes or Processes()
         self.store = Store(experiment.folder)
         digests = FileDigests(experiment.folder / ".digests.json")
         self.graph: Graph = build(experiment, digests)
@@ -122,16 +90,41 @@ class Runner:
         method = node.choice.method()
 
         def compute(partial: Path, pieces: Pieces) -> Artifact:
-            inputs = {key: self.artifact(each) for key, each in node.inputs.items()}
-            seed = getattr(node.choice.config, "seed", 0)
-            work = LocalWork(partial, self.experiment.threads, self.experiment.memory, seed, pieces, self.console)
-            return method.run(inputs, node.choice.config, work)
+            inputs, threads, memory = self._inputs(node), self.experiment.threads, self.experiment.memory
+            if isinstance(method, Divisible) and not self.processes.alone:
+                threads, memory = self._share()
+                self.console.say(f"  {self.processes.world} processes with {threads} threads each")
+                self.processes.order(node.recipe.fingerprint)
+            with log.Log(self.experiment.folder / log.FOLDER, f"{node.stage}-{node.recipe.name}") as numbers:
+                work = LocalWork(partial, threads, memory, _seed(node), pieces, self.console, numbers)
+                return method.run(inputs, node.choice.config, work)
 
         self.store.make(node.recipe, method.gives, compute, force)
         self._loaded.pop(node.recipe.fingerprint, None)
         note = self.store.journal().get(f"{node.recipe.stage}/{node.recipe.name}", {})
         facts = ", ".join(f"{key} {_plain(value)}" for key, value in self.artifact(node).summary().items())
         self.console.say(f"{node.name}: done in {duration(note.get('seconds', 0))} ({facts})")
+
+    def help(self, fingerprint: str) -> None:
+        """In another process than the first: take part in making that artifact, and keep nothing."""
+        node = next((each for each in self.graph.nodes if each.recipe.fingerprint == fingerprint), None)
+        method = node.choice.method() if node is not None else None
+        if node is None or not isinstance(method, Divisible):
+            raise InputError(
+                f"process {self.processes.rank} finds other files or settings than the first process: "
+                "give every machine the same experiment file, data and version of xbert"
+            )
+        threads, memory = self._share()
+        work = LocalWork.of_helper(self.store.partial(node.recipe), threads, memory, _seed(node))
+        method.follow(self._inputs(node), node.choice.config, work)
+
+    def _share(self) -> tuple[int, int]:
+        """Threads and memory of this process while all are at work."""
+        local = self.processes.local
+        return self.experiment.threads_of_each(local), self.experiment.memory // local
+
+    def _inputs(self, node: Node) -> dict[str, Any]:
+        return {key: self.artifact(each) for key, each in node.inputs.items()}
 
     def artifact(self, node: Node) -> Any:
         """The node's artifact, opened once."""
@@ -152,6 +145,18 @@ class Runner:
         if all(self.store.has(node.recipe) for node in needed):
             with storage_errors(self.experiment.folder):
                 pointer.write(self.experiment.folder, self.graph, self.store)
+
+
+def follow(start: Callable[[], Runner], processes: Processes) -> None:
+    """What every process but the first does: take part where that one asks for it. It reads nothing that was not checked."""
+    runner: Runner | None = None
+    for fingerprint in processes.orders():
+        runner = runner or start()
+        runner.help(fingerprint)
+
+
+def _seed(node: Node) -> int:
+    return int(getattr(node.choice.config, "seed", 0))
 
 
 def _plain(value: Any) -> str:

@@ -15,13 +15,13 @@ from xbert.artifacts.kinds.linear_matcher import LinearMatcher
 from xbert.artifacts.kinds.linear_ranker import LinearRanker
 from xbert.artifacts.kinds.neural_matcher import NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
-from xbert.artifacts.sparse import Sparse
 from xbert.artifacts.manifest import Manifest
+from xbert.artifacts.sparse import Sparse
 from xbert.artifacts.store import check_artifact, open_artifact
 from xbert.pipeline import pointer
-from xbert.stages.kernels.combine import combine
 from xbert.stages.features.given import weigh_given
 from xbert.stages.features.vectorizer import Vectorizer
+from xbert.stages.kernels.combine import combine
 from xbert.stages.match.linear import search
 from xbert.stages.rank.linear import rank
 
@@ -49,11 +49,11 @@ class Model(NamedTuple):
     """One model's parts."""
 
     features: Features
-    index: LabelIndex
     matcher: LinearMatcher | NeuralMatcher
     ranker: LinearRanker
+    clustering: LabelIndex | None = None  # which of the clusterings that a neural matcher may know
 
-    def scores(self, X: Sparse, found: "Found | None", threads: int, k: int | None = None) -> Scores:
+    def scores(self, X: Sparse, threads: int, k: int | None = None, found: "Found | None" = None) -> Scores:
         """Labels for rows of features: the best k, or as many as the ranker keeps. Fewer are found sooner.
 
         `found` is what the network of a neural matcher says of the same documents.
@@ -62,9 +62,9 @@ class Model(NamedTuple):
         if isinstance(self.matcher, LinearMatcher):
             clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
             return rank(X, clusters, one, top, threads)
-        if found is None:
+        if found is None or self.clustering is None:
             raise InputError("this model reads text: use predict")
-        return rank(X, found.clusters[self.matcher.head_of(self.index)], one, top, threads, found.vectors)
+        return rank(X, found.clusters[self.matcher.head_of(self.clustering)], one, top, threads, found.vectors)
 
 
 class Tagger:
@@ -97,9 +97,9 @@ class Tagger:
         models = [
             Model(
                 load(m["features"], Features),
-                load(m["index"], LabelIndex),
                 load(m["match"], matcher_kind(folder / m["match"])),
                 load(m["rank"], LinearRanker),
+                load(m["index"], LabelIndex),
             )
             for m in found.models.values()
         ]
@@ -151,7 +151,7 @@ class Tagger:
         if rows[0].n_rows == 0:
             return []
         members = [
-            model.scores(X, found.get(id(model.matcher)), threads, wanted) for model, X in zip(self._models, rows, strict=True)
+            model.scores(X, threads, wanted, found.get(id(model.matcher))) for model, X in zip(self._models, rows, strict=True)
         ]
         if self._ensemble is None:
             scores = members[0]

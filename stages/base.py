@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints, runtime_checkable
 
 import numpy as np
 
@@ -143,6 +143,9 @@ class Work(Protocol):
     def say(self, sentence: str) -> None:
         """One line for the person at the terminal."""
 
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers worth a curve, for whoever watches: a training's loss, a validation. They are no part of the artifact."""
+
     def recall(self, name: str) -> dict[str, Array] | None:
         """A piece of work that an interrupted run of the same recipe had finished and kept, or None."""
 
@@ -187,6 +190,14 @@ class Method(ABC, Generic[C]):
     @abstractmethod
     def run(self, inputs: dict[str, Any], config: C, work: Work) -> Artifact:
         """Compute the artifact."""
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A method that several processes can run together: the first calls `run`, the others `follow`."""
+
+    def follow(self, inputs: dict[str, Any], config: Any, work: Work) -> None:
+        """Take part in `run` of the first process, and keep nothing."""
 
 
 def seeded(seed: int, name: str) -> np.random.Generator:

@@ -1,6 +1,11 @@
 """A place for a stage to run in, a small corpus there is something to learn from, and the command line."""
 
 import json
+import os
+import signal
+import sys
+import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +41,7 @@ class Bench:
     memory: int = 1 << 30
     seed: int = 0
     said: list = field(default_factory=list)
+    logged: list = field(default_factory=list)
     bars: list = field(default_factory=list)
     pieces: dict = field(default_factory=dict)
 
@@ -51,6 +57,9 @@ class Bench:
 
     def say(self, sentence):
         self.said.append(sentence)
+
+    def log(self, step, values):
+        self.logged.append((step, values))
 
     def recall(self, name):
         return self.pieces.get(name)
@@ -89,14 +98,77 @@ def write_jsonl(path: Path, rows) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def documents():
     return make_documents
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def jsonl():
     return write_jsonl
+
+
+def write_tiny_bert(folder: Path, words, positions=32) -> Path:
+    """A BERT of 16 numbers a token and two layers, with a vocabulary of whole words, as Hugging Face keeps an encoder."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    vocabulary = {word: number for number, word in enumerate([*special.values(), *sorted(words)])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=len(vocabulary), max_position_embeddings=positions, **sizes)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """The folder of a tiny BERT that knows the words of `documents` of up to 40 labels."""
+    words = [f"w{label}x{number}" for label in range(40) for number in range(6)] + [f"common{number}" for number in range(20)]
+    return write_tiny_bert(tmp_path_factory.mktemp("tiny-bert"), words)
+
+
+def run_in_children(works, longest=300):
+    """Run each in a forked process of its own, at the same time; returns their wait statuses. One that hangs fails the test."""
+    children = {_fork(work): None for work in works}
+    until = time.monotonic() + longest
+    while None in children.values():
+        for child in [child for child, status in children.items() if status is None]:
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                children[child] = status
+            elif time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+        time.sleep(0.005)
+    assert time.monotonic() < until, "a process hangs"
+    return list(children.values())
+
+
+def _fork(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except SystemExit as ended:
+            os._exit(ended.code or 0)
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            os._exit(1)
+    return child
+
+
+@pytest.fixture(scope="session")
+def in_children():
+    return run_in_children
 
 
 @pytest.fixture
@@ -109,7 +181,7 @@ def corpus(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def xbert():
     """Call the command line: xbert("run", "e.toml") -> result with exit_code, stdout, stderr."""
     from xbert.cli import main

@@ -36,7 +36,8 @@ class KMeansConfig(Config):
     encoder: str = setting(MINILM, "what reads labels for contextual vectors: the name of a model, or a folder")
     layers: str = setting("last", "layers of the encoder whose mean is taken: 'last', 'all', or numbers with commas")
     without_text: str = setting(
-        embeddings.REFUSE, "labels without text under embedding 'contextual': an error, or their documents instead",
+        embeddings.REFUSE,
+        "labels without text under embedding 'contextual': an error, or their documents instead",
         choices=(embeddings.REFUSE, embeddings.PIFA),
     )
     clusters: int | str = setting(AUTO, "number of label clusters K; 'auto' takes it from labels_per_cluster", low=2)
@@ -143,7 +144,9 @@ def _embed(dataset: Dataset, features: Features, config: KMeansConfig, work: Wor
 
 
 def _source(embedding: str) -> str:
-    return {embeddings.PIFA: "training document", embeddings.TEXT: "text", embeddings.CONTEXTUAL: "text"}.get(embedding, "training document and no text")
+    return {embeddings.PIFA: "training document", embeddings.TEXT: "text", embeddings.CONTEXTUAL: "text"}.get(
+        embedding, "training document and no text"
+    )
 
 
 def _stand_in(vectors: embeddings.Embeddings, unknown: int) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.kinds.neural_matcher import NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores

@@ -19,6 +19,8 @@ from xbert.stages.neural.names import BCE, BILSTM, CLS, DEVICES, ENCODERS, HEADS
 from xbert.stages.neural.pretrained import MINILM, own_files
 
 _SECONDS = 1.4e-4  # to learn from one token of a small encoder on one core, forward and backward
+PRIOR = "prior"  # heads begin with each cluster's share of the documents
+_WIDTH = 384  # of a small encoder
 _BYTES = 1.2e9  # of a small encoder while it learns: weights, gradients, the optimizer's memory, activations
 
 
@@ -30,24 +32,31 @@ class NeuralConfig(Config):
     model: str = setting(MINILM, "a pre-trained transformer: the name of a package's or hub's model, or a folder")
     head: str = setting(CLS, "one vector a document, or X-ttention's self-attention over its tokens", choices=HEADS)
     pooling: str = setting(MEAN, "the vector of a document under head 'cls': which token's, or the mean", choices=POOLING)
-    loss: str = setting(BCE, "what is made small", choices=LOSSES)
+    loss: str = setting(BCE, "what learning makes small: binary cross entropy or squared hinge", choices=LOSSES)
     max_tokens: int = setting(128, "tokens read at once, special ones included", low=4)
     long: str = setting(tokens.TRUNCATE, "what is read of a longer document", choices=tokens.LONG)
     windows: int = setting(4, "most pieces of a document under long = 'windows'", low=1)
     epochs: int = setting(3, "passes over the training documents", low=1)
     batch: int = setting(32, "documents of an update, over all processes", low=1)
     at_once: int | str = setting(AUTO, "documents in memory at once; fewer than a batch are added up", low=1)
-    learning_rate: float = setting(1e-4, "of the encoder", low=0.0)
+    learning_rate: float = setting(1e-4, "learning rate of the encoder", low=0.0)
     head_rate: float = setting(2e-3, "learning rate of the heads", low=0.0)
     warmup: float = setting(0.1, "share of the updates in which the rates rise", low=0.0, high=1.0)
-    weight_decay: float = setting(0.01, "of AdamW", low=0.0)
+    weight_decay: float = setting(0.01, "how much AdamW draws weights towards zero", low=0.0)
     clip: float = setting(10.0, "longest gradient; 0 for any", low=0.0)
     dropout: float = setting(0.0, "share of values left out while learning", low=0.0, high=0.9)
     freeze_layers: int = setting(0, "lowest layers of the encoder that do not learn", low=0)
     freeze_embeddings: bool = setting(False, "whether the token embeddings do not learn")
+    cache_frozen: bool = setting(True, "read what frozen layers make of the training documents once, and keep it on disk")
+    head_start: str = setting(
+        PRIOR,
+        "where heads begin: from the clusters' frequency, or from a linear model on the encoder's vectors (head 'cls')",
+        choices=(PRIOR, LINEAR),
+    )
+    head_start_documents: int = setting(10_000, "most documents the linear model of head_start is fitted on", low=1)
     gradient_checkpointing: bool = setting(False, "compute activations twice instead of keeping them: less memory")
     precision: str = setting(AUTO, "arithmetic while learning; 'auto' measures once what is fastest", choices=PRECISIONS)
-    device: str = setting(AUTO, "where it runs", choices=DEVICES)
+    device: str = setting(AUTO, "where the network runs", choices=DEVICES)
     patience: int = setting(0, "epochs without a better validation before it stops; 0 for never", low=0)
     valid_documents: int = setting(2000, "most documents of the valid split looked at after an epoch", low=1)
     beam: int = setting(20, "clusters kept per document", low=1)
@@ -84,6 +93,16 @@ class Neural(Method[NeuralConfig]):
         """Refuse what cannot go together."""
         if config.encoder == BILSTM and config.freeze_layers:
             raise InputError("[match] freeze_layers is for pre-trained encoders: a bilstm starts from nothing")
+        if config.head_start == LINEAR and config.head != CLS:
+            raise InputError(
+                f"[match] head_start = {LINEAR!r} is for head = {CLS!r}, which is linear in the encoder's vectors, and head is "
+                f"{config.head!r}: set head_start = {PRIOR!r}"
+            )
+        if config.head_start == LINEAR and config.encoder == BILSTM:
+            raise InputError(
+                f"[match] head_start = {LINEAR!r} is for pre-trained encoders: a bilstm's vectors say nothing before it learns; "
+                f"set head_start = {PRIOR!r}"
+            )
 
     @classmethod
     def estimate(cls, config: NeuralConfig, shape: Shape, threads: int) -> Estimate:
@@ -91,7 +110,10 @@ class Neural(Method[NeuralConfig]):
         per_doc = min(config.max_tokens, 0.3 * shape.text_bytes / max(shape.n_docs + shape.n_held_out, 1) + 2)
         learnt, asked = shape.n_docs * config.epochs, shape.n_docs + shape.n_held_out * (config.epochs + 1) / 2
         seconds = _SECONDS * per_doc * (learnt + asked / 3) / threads
-        return Estimate(seconds, _BYTES, _BYTES, 9e7 + 768 * (shape.n_docs + shape.n_held_out))
+        disk = 9e7 + 2 * _WIDTH * (shape.n_docs + shape.n_held_out)
+        if config.freeze_layers and config.cache_frozen:
+            disk += 2 * _WIDTH * per_doc * shape.n_docs  # while it learns: what frozen layers give for every token
+        return Estimate(seconds, _BYTES, _BYTES, disk)
 
     def run(self, inputs: dict[str, Any], config: NeuralConfig, work: Work) -> NeuralMatcher:
         """Fine-tune on train, choose on valid, score all splits."""

@@ -1,6 +1,7 @@
 """Fine-tuning for the match stage: from settings to a trained network and its answers."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ import torch
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.label_index import LabelIndex
-from xbert.artifacts.kinds.neural_matcher import WEIGHTS
+from xbert.artifacts.kinds.neural_matcher import LINEAR, WEIGHTS
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import AUTO, Work
 from xbert.stages.metrics.places import place
 from xbert.stages.neural import checkpoint
 from xbert.stages.neural.answering import Answers, answer_all
+from xbert.stages.neural.arithmetic import choose_arithmetic
 from xbert.stages.neural.building import build_encoder, build_head
 from xbert.stages.neural.devices import Arithmetic, choose_device, out_of_memory_errors, torch_threads
-from xbert.stages.neural.arithmetic import choose_arithmetic
+from xbert.stages.neural.frozen import remembered
+from xbert.stages.neural.head_start import start_linear
 from xbert.stages.neural.names import CLS
 from xbert.stages.neural.network import Network
 from xbert.stages.neural.ranks import Ranks
@@ -55,7 +58,7 @@ def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig"
 
 def follow(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work) -> None:
     """The same training in another process, which keeps nothing."""
-    with torch_threads(work.threads), torch.random.fork_rng():
+    with out_of_memory_errors(_advice(config)), torch_threads(work.threads), torch.random.fork_rng():
         torch.manual_seed(config.seed)
         _Job.prepare(dataset, indexes, config, work, Ranks.current()).train()
 
@@ -103,6 +106,10 @@ class _Job:
         if config.gradient_checkpointing:
             encoder.checkpoint_gradients()
         arithmetic = choose_arithmetic(network, config.precision, device, config.max_tokens, work, ranks)
+        if config.head_start == LINEAR:
+            start_linear(
+                network, pieces["train"], targets["train"], config.head_start_documents, device, arithmetic, work, ranks
+            )
         return cls(dataset, indexes, config, work, ranks, network, device, arithmetic, reading, pieces, targets)
 
     def train(self) -> Training:
@@ -114,18 +121,38 @@ class _Job:
             weight_decay=config.weight_decay, clip=config.clip, patience=config.patience,
         )  # fmt: skip
         validate = self._validate if "valid" in self.pieces and self.pieces["valid"].n_docs else None
-        examples = Examples(self.pieces["train"], self.targets["train"])
-        training = Training(self.network, examples, plan, self.device, self.arithmetic, work, validate, self.ranks)
-        said = 0
-        with work.progress("fine-tuning", self.pieces["train"].n_docs * config.epochs, "documents") as bar:
+        with self._pieces_to_learn() as pieces:
+            examples = Examples(pieces, self.targets["train"])
+            training = Training(self.network, examples, plan, self.device, self.arithmetic, work, validate, self.ranks)
+            self._go_through(training)
+        return training
+
+    def _pieces_to_learn(self) -> AbstractContextManager[Pieces]:
+        """The documents' tokens, or what frozen layers made of them."""
+        pieces = self.pieces["train"]
+        if not (self.config.freeze_layers and self.config.cache_frozen):
+            return nullcontext(pieces)
+        return remembered(self.network, pieces, self.device, self.arithmetic, self.work, self.ranks)
+
+    def _go_through(self, training: Training) -> None:
+        work, said = self.work, 0
+        with work.progress("fine-tuning", self.pieces["train"].n_docs * self.config.epochs, "documents") as bar:
             for step in training.steps():
                 bar.advance(step.documents)
-                for entry in training.progress.history[said:]:
-                    work.say(_sentence(entry))
-                    said += 1
-        for entry in training.progress.history[said:]:
-            work.say(_sentence(entry))
-        return training
+                said = self._tell(training, said, logged=not step.resumed)
+                if not step.resumed:
+                    work.log(step.number, {"train/loss": step.loss, "train/rate": step.rate})
+        self._tell(training, said)
+
+    def _tell(self, training: Training, said: int, logged: bool = True) -> int:
+        """Tell of the epochs that were not told of yet; how many there are now."""
+        history = training.progress.history
+        for entry in history[said:]:
+            self.work.say(_sentence(entry))
+            if logged:
+                values = {f"valid/{name}": value for name, value in entry.get("valid", {}).items()}
+                self.work.log(entry["epoch"] * training.steps_per_epoch, {"epoch/loss": entry["loss"], **values})
+        return len(history)
 
     def ask(self, split: str) -> Answers:
         """Vectors and clusters of a split's documents; kept, so that an interrupted run need not ask again."""

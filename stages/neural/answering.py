@@ -25,23 +25,21 @@ def answer_all(
 ) -> Answers:
     """The vectors and the best k targets of all documents, in their order."""
     network.eval()
-    ids: list[Array] = []
-    scores: list[Array] = []
-    vectors = np.empty((0, 0), np.float16)
+    sizes = [(pieces.n_docs, min(k, head.n_targets)) for head in network.all_heads()]
+    ids, scores = [np.empty(size, np.int32) for size in sizes], [np.empty(size, np.float32) for size in sizes]
+    vectors: Array | None = None
     order = np.argsort(-pieces.lengths(), kind="stable")  # the longest first: too little memory shows at once
     for documents in _batches(pieces, order):
         batch = make_batch(pieces, documents, network.encoder.tokenizer.padding, device)
         with torch.inference_mode(), arithmetic.context(device):
             read, best = network.answer(batch, k)
-        if not ids:
-            vectors = np.zeros((pieces.n_docs, read.shape[1]), np.float16)
-            ids = [np.empty((pieces.n_docs, found.shape[1]), np.int32) for found, _ in best]
-            scores = [np.empty((pieces.n_docs, found.shape[1]), np.float32) for found, _ in best]
+        if vectors is None:
+            vectors = np.empty((pieces.n_docs, read.shape[1]), np.float16)
         vectors[documents] = read.float().cpu().numpy()
         for head, (found, values) in enumerate(best):
             ids[head][documents], scores[head][documents] = found.cpu().numpy(), values.cpu().numpy()
         advance(len(documents))
-    return vectors, list(zip(ids, scores, strict=True))
+    return np.empty((0, 0), np.float16) if vectors is None else vectors, list(zip(ids, scores, strict=True))
 
 
 def _batches(pieces: Pieces, order: Array) -> list[Array]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from xbert.stages.neural.devices import Arithmetic, bf16_is_native, fastest
-from xbert.stages.neural.names import AUTO, BF16, EAGER, FP32, SDPA
+from xbert.stages.neural.names import AUTO, BF16, CUDA, EAGER, FP32, SDPA
 from xbert.stages.neural.network import Network
 from xbert.stages.neural.ranks import Ranks
 from xbert.stages.neural.states import Batch
@@ -48,10 +48,8 @@ def _measured(network: Network, precision: str, device: torch.device, length: in
         if loss.requires_grad:
             loss.backward()
         network.zero_grad(set_to_none=True)
-        if device.type == "cuda":
+        if device.type == CUDA:
             torch.cuda.synchronize()
 
-    random = torch.get_rng_state()  # dropout draws while measuring must not change what is learnt
-    chosen = fastest(candidates, step)
-    torch.set_rng_state(random)
-    return chosen
+    with torch.random.fork_rng([device] if device.type == CUDA else []):  # what dropout draws here must not change learning
+        return fastest(candidates, step)

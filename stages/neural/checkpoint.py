@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 from torch import nn
 from torch.optim import Optimizer
 
@@ -50,6 +53,17 @@ def restore(network: nn.Module, optimizer: Optimizer, arrays: Mapping[str, Array
 def weights_of(network: nn.Module) -> dict[str, Array]:
     """The network's weights by name."""
     return {name: _array(tensor) for name, tensor in network.state_dict().items()}
+
+
+def read_weights(path: Path) -> dict[str, Array]:
+    """The weights of a file in the safetensors format, which holds arrays and nothing that could run."""
+    try:
+        found: dict[str, Array] = load_file(path)
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing: the artifact is damaged; remove its folder and run again") from None
+    except SafetensorError as error:
+        raise ArtifactError(f"{path} holds no weights ({error}); remove its folder and run again") from None
+    return found
 
 
 def load_weights(network: nn.Module, weights: Mapping[str, Array]) -> None:

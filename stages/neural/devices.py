@@ -11,7 +11,6 @@ from xbert.artifacts.errors import InputError
 from xbert.stages.neural.names import AUTO, BF16, CPU, CUDA, MPS
 
 
-
 def choose_device(wanted: str, rank: int = 0) -> torch.device:
     """The device of that name, or the best there is; a GPU asked for where there is none is an error."""
     has = {CPU: True, CUDA: torch.cuda.is_available(), MPS: torch.backends.mps.is_available()}

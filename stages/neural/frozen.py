@@ -27,7 +27,7 @@ from xbert.artifacts.store import PIECES
 from xbert.stages.base import Work
 from xbert.stages.neural.devices import Arithmetic
 from xbert.stages.neural.heads.cls import Cls, pool
-from xbert.stages.neural.names import FP32
+from xbert.stages.neural.names import BF16
 from xbert.stages.neural.network import Network
 from xbert.stages.neural.ranks import Ranks
 from xbert.stages.neural.states import Batch, States, make_batch
@@ -40,7 +40,7 @@ _NAME = "frozen"
 _BLOCK = 65_536  # tokens of a block: lost at most when interrupted
 _TOKENS = 8192  # of a batch
 _PROBE = 8  # documents on which both ways are compared
-_NEAR = {True: 0.01, False: 0.05}  # how far apart they may be, relative, in fp32 or not: half precision costs about 0.001
+_NEAR, _NEAR_BF16 = 0.01, 0.05  # how far apart they may be, relative: half precision costs about 0.001
 _SPOILT = 2**40  # in place of a checksum: a block that half precision cannot hold
 _SECONDS_BETWEEN = 60.0
 _ODD = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)  # what an unforeseen architecture may cause
@@ -65,6 +65,7 @@ def remembered(
         yield pieces
         return
     encoder.remembered = memory
+    network.train()  # an answering network reads tokens, a learning one rows
     try:
         yield reader.rows
     finally:
@@ -308,7 +309,7 @@ def _agreed_part(network: Network, pieces: Pieces, device: torch.device, arithme
         spread = np.linspace(0, pieces.n_docs - 1, min(_PROBE, pieces.n_docs)).astype(np.int64)
         some = np.argsort(pieces.lengths(), kind="stable")[spread]  # short and long: what padding does must show
         distance = _Reader(part, pieces.take(some), device, arithmetic).distance()
-        if not distance < _NEAR[arithmetic.precision == FP32]:
+        if not distance < (_NEAR_BF16 if arithmetic.precision == BF16 else _NEAR):
             why = f"started from what they gave, the rest of the encoder comes to something else (by {distance:.0%})"
     except NotKept as error:
         why = str(error)
@@ -416,12 +417,12 @@ def _begin(file: _RowFile, key: Array, blocks: Array, ends: Array, work: Work, r
             spans = zip(ends[blocks[:-1]], ends[blocks[1:]], strict=True)
             there = np.array([file.checksum(int(first), int(last)) for first, last in spans], np.int64)
             sums = np.where(there == found["sums"], there, -1)
-    why, sums = ranks.tell((why, sums))
+    why, told = ranks.tell([why, sums.tolist()])
     if not why and ranks.total(float(file.path.exists())) < ranks.world:
         why = f"not all processes can read {file.path}"
     if why:
         raise NotKept(why)
-    return sums
+    return np.array(told, np.int64)
 
 
 def _make_block(reader: _Reader, file: _RowFile, start: int, stop: int) -> int:

@@ -33,7 +33,7 @@ def _squared_hinge(margins: Tensor, positives: Tensor) -> Tensor:
 
 
 def _hinge_scores(margins: Tensor) -> Tensor:
-    return torch.exp(-functional.relu(1 - margins) ** 3)  # as the linear matchers do: rank/match `l3-hinge`
+    return torch.exp(-(functional.relu(1 - margins) ** 3))  # as the linear matchers do: rank/match `l3-hinge`
 
 
 LOSSES = {

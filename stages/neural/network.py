@@ -28,7 +28,8 @@ class Network(nn.Module):
         """The documents' vectors as the first head reads them, and the best k targets of every head."""
         states = self.encoder(batch)
         heads = self.all_heads()
-        return heads[0].read(states), [head.topk(states, k) for head in heads]
+        vectors = [head.read(states) for head in heads]
+        return vectors[0], [head.best(each, k) for head, each in zip(heads, vectors, strict=True)]
 
     def all_heads(self) -> list[Head]:
         """The heads, in the order of their clusterings."""

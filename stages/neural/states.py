@@ -49,7 +49,7 @@ def make_batch(pieces: Pieces, documents: Array, padding: int, device: torch.dev
     counts = pieces.first[documents + 1] - pieces.first[documents]
     which = np.concatenate([np.arange(pieces.first[doc], pieces.first[doc + 1]) for doc in documents])
     lengths = pieces.indptr[which + 1] - pieces.indptr[which]
-    column = np.arange(max(int(lengths.max(initial=1)), 1))
+    column = np.arange(int(lengths.max(initial=1)))
     filled = column < lengths[:, None]
     ids = np.full(filled.shape, padding, np.int64)
     ids[filled] = pieces.ids[(pieces.indptr[which, None] + column)[filled]]

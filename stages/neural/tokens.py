@@ -75,8 +75,9 @@ class Reading:
                 cut = self.cut(tokens, room)
                 counts.append(len(cut))
                 for piece in cut:
-                    rows += [prefix, piece, suffix]
-                    lengths.append(len(prefix) + len(piece) + len(suffix))
+                    row = np.concatenate([prefix, piece, suffix])
+                    rows.append(row if len(row) else np.array([tokenizer.padding]))  # there must be something to read
+                    lengths.append(len(rows[-1]))
         ids = np.concatenate(rows).astype(np.int32) if rows else np.empty(0, np.int32)
         return Pieces(_starts(lengths), ids, _starts(counts))
 
@@ -87,8 +88,8 @@ class Reading:
         if self.long == HEAD_TAIL:
             tail = room // 2
             return [np.concatenate([tokens[: room - tail], tokens[len(tokens) - tail :]])]
-        step = max(room - self.overlap, 1)
-        starts = range(0, max(len(tokens) - self.overlap, 1), step)[: self.windows]
+        overlap = min(self.overlap, room // 2)  # a short window would else be all overlap, and never get on
+        starts = range(0, len(tokens) - overlap, room - overlap)[: self.windows]
         return [tokens[start : start + room] for start in starts]
 
 

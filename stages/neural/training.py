@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.errors import InputError
+from xbert.artifacts.errors import ArtifactError, InputError
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.neural import checkpoint
 from xbert.stages.neural.devices import Arithmetic
@@ -123,7 +123,8 @@ class Training:
     def steps(self) -> Iterator[Step]:
         """Train from the last checkpoint, or from the start."""
         self._resume()
-        shared = self.ranks.share(self.network, self.device)
+        some_unused = not self.ranks.alone and self.ranks.tell(self._some_unused())
+        shared = self.ranks.share(self.network, self.device, some_unused)
         if self.progress.step:
             yield Step(self.progress.step, self.progress.epoch, self._documents_done(), math.nan, 0.0, resumed=True)
         while self.progress.epoch < self.plan.epochs and not self._gave_up():
@@ -141,11 +142,12 @@ class Training:
             progress.step, progress.batch = progress.step + 1, progress.batch + 1
             progress.loss_sum += loss
             yield Step(progress.step, progress.epoch, len(documents), loss, rate)
-            if time.monotonic() - self._saved > self.plan.seconds_between_checkpoints:
+            if time.monotonic() - self._saved >= self.plan.seconds_between_checkpoints:
                 self._keep()
 
     def _update(self, shared: nn.Module, documents: Array) -> float:
         """One step: gradients of the batch, in as many parts as fit, over all processes."""
+        self._sow()
         mine = self.ranks.mine(documents)
         total = 0.0
         self.optimizer.zero_grad(set_to_none=True)
@@ -155,8 +157,7 @@ class Training:
             loss = self._loss(shared, part, last=number == len(parts) - 1, scale=share * self.ranks.world)
             total += float(loss.detach()) * share
         total = self.ranks.total(total)
-        trained = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        norm = nn.utils.clip_grad_norm_(trained, self.plan.clip or math.inf)
+        norm = nn.utils.clip_grad_norm_(self._trained(), self.plan.clip or math.inf)
         if not math.isfinite(total) or not bool(torch.isfinite(norm)):
             raise InputError(
                 f"the loss is no longer a number at step {self.progress.step + 1}: lower learning_rate or head_rate, or set "
@@ -174,6 +175,21 @@ class Training:
             (loss * scale).backward()  # type: ignore[no-untyped-call]
         return loss
 
+    def _sow(self) -> None:
+        """What dropout draws depends on the step and the process alone, so a training that goes on draws what it would have."""
+        seed = self.keeper.rng(f"dropout-{self.progress.step}-{self.ranks.rank}").integers(2**63)
+        torch.manual_seed(int(seed))
+
+    def _some_unused(self) -> bool:
+        """Whether there are weights that get no gradient though they could (XLNet has some): tried on one document."""
+        self._loss(self.network, np.zeros(1, np.int64), last=True, scale=0.0)
+        found = any(parameter.grad is None for parameter in self._trained())
+        self.optimizer.zero_grad(set_to_none=True)
+        return found
+
+    def _trained(self) -> list[nn.Parameter]:
+        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+
     def _set_rates(self) -> float:
         """Warm up linearly, then fall linearly to nothing."""
         step, total = self.progress.step, self.total_steps
@@ -188,7 +204,7 @@ class Training:
         progress = self.progress
         entry: dict[str, Any] = {"epoch": progress.epoch + 1, "loss": round(progress.loss_sum / max(progress.batch, 1), 6)}
         if self.validate is not None:
-            found = self.validate()
+            found: dict[str, float] = self.ranks.tell(self.validate() if self.ranks.leads else None)  # the others wait
             entry["valid"] = found
             score = next(iter(found.values()))
             progress.since_best += 1
@@ -210,16 +226,24 @@ class Training:
 
     def _resume(self) -> None:
         """Take up the last checkpoint, in every process."""
-        found = self.ranks.tell_arrays(self.keeper.recall(_CHECKPOINT) if self.ranks.leads else None)
+        found = self.ranks.tell_arrays(self._kept() if self.ranks.leads else None)
         if found is not None:
             checkpoint.restore(self.network, self.optimizer, found)
             self.progress = Progress(**checkpoint.facts_of(found))
 
+    def _kept(self) -> dict[str, Array] | None:
+        """The last checkpoint; none where the best weights that belong to it can no longer be read and must be made again."""
+        found = self.keeper.recall(_CHECKPOINT)
+        if found is None or (checkpoint.facts_of(found)["best"] > -math.inf and self.keeper.recall(_BEST) is None):
+            return None
+        return found
+
     def _take_best(self) -> None:
         if self.progress.since_best:
             found = self.ranks.tell_arrays(self.keeper.recall(_BEST) if self.ranks.leads else None)
-            if found is not None:
-                checkpoint.load_weights(self.network, found)
+            if found is None:
+                raise ArtifactError("the weights of the best epoch were not kept, or are damaged: run the same command again")
+            checkpoint.load_weights(self.network, found)
 
     def _gave_up(self) -> bool:
         return bool(self.plan.patience and self.progress.since_best >= self.plan.patience)

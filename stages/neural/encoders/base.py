@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from xbert.artifacts.errors import InputError
 from xbert.stages.neural.states import Batch, States
 from xbert.stages.neural.tokens import Tokenizer
 
@@ -42,6 +43,9 @@ class Encoder(nn.Module, ABC):
 
     def checkpoint_gradients(self) -> None:
         """Compute activations again in the backward pass instead of keeping them, where that is possible."""
+        raise InputError(
+            "gradient_checkpointing = true, but this encoder cannot do without what it keeps: set it to false and lower at_once"
+        )
 
     def describe(self) -> Mapping[str, Any]:
         """What a header keeps of it, to build it again."""

@@ -2,11 +2,13 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -19,6 +21,11 @@ from xbert.stages.neural.names import EAGER
 from xbert.stages.neural.states import Batch, States
 
 _PROBE = "a"
+_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+_UNREADABLE = (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError, StrictDataclassError)
+_DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+             "mlp_dropout")  # fmt: skip
+_MEMORIES = ("use_cache", "use_mems_eval", "use_mems_train")  # of text read before: every document stands alone
 
 
 class WordPieces:
@@ -27,8 +34,8 @@ class WordPieces:
     def __init__(self, folder: Path) -> None:
         with _quiet():
             try:
-                self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
-            except (OSError, ValueError, KeyError, ImportError) as error:
+                self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, use_fast=True, **_LOCAL)
+            except _UNREADABLE as error:
                 raise InputError(f"{folder} holds no tokenizer that can be read ({_line(error)})") from None
         whole, bare = self._tokenizer(_PROBE).input_ids, self._tokenizer(_PROBE, add_special_tokens=False).input_ids
         at = next((i for i in range(len(whole) - len(bare) + 1) if whole[i : i + len(bare)] == bare), 0)
@@ -64,16 +71,17 @@ class Transformer(Encoder):
         tokenizer = WordPieces(folder)
         with _quiet():
             try:
-                config = AutoConfig.from_pretrained(folder, local_files_only=True)
-                for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout"):
+                config = AutoConfig.from_pretrained(folder, **_LOCAL)
+                for name, value in {**dict.fromkeys(_DROPOUTS, dropout), **dict.fromkeys(_MEMORIES, False)}.items():
                     if hasattr(config, name):
-                        setattr(config, name, dropout)
-                kwargs = {"attn_implementation": attention}
+                        setattr(config, name, value)
+                kwargs = {"config": config, "attn_implementation": attention}
                 if weights:
-                    model = AutoModel.from_pretrained(folder, config=config, local_files_only=True, **kwargs)
+                    model, loaded = AutoModel.from_pretrained(folder, output_loading_info=True, **kwargs, **_LOCAL)
+                    _refuse_random(folder, loaded["missing_keys"])
                 else:
-                    model = AutoModel.from_config(config, **kwargs)
-            except (OSError, ValueError, KeyError, ImportError) as error:
+                    model = AutoModel.from_config(**kwargs)
+            except _UNREADABLE as error:
                 raise InputError(f"{folder} holds no encoder that can be loaded ({_line(error)})") from None
         if getattr(model.config, "is_encoder_decoder", False):
             raise InputError(f"{folder} holds an encoder-decoder ({model.config.model_type}): an encoder is needed")
@@ -83,7 +91,8 @@ class Transformer(Encoder):
 
     def set_attention(self, attention: str) -> None:
         """How attention is computed: the numbers are the same, the speed is not."""
-        self.model.set_attn_implementation(attention)
+        with _quiet():  # some architectures have but one way, and say so
+            self.model.set_attn_implementation(attention)
 
     def forward(self, batch: Batch, all_layers: bool = False) -> States:
         """The tokens' vectors."""
@@ -98,13 +107,14 @@ class Transformer(Encoder):
         return States(layers, batch.mask, batch.owner, batch.n_docs)
 
     def most_tokens(self) -> int | None:
-        """The positions it has; RoBERTa's first two are not for tokens."""
-        config = self.model.config
-        positions = getattr(config, "max_position_embeddings", None)
+        """The positions it has for tokens: RoBERTa, MPNet and their like begin after the one they keep for padding."""
+        with _quiet():
+            positions = getattr(self.model.config, "max_position_embeddings", None)
         if not isinstance(positions, int) or positions <= 0:
             return None  # relative positions
-        reserved = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet") else 0
-        return positions - int(reserved or 0)
+        tables = [module for name, module in self.model.named_modules() if name.endswith("position_embeddings")]
+        padding = [table.padding_idx for table in tables if getattr(table, "padding_idx", None) is not None]
+        return positions - max(padding, default=-1) - 1
 
     def depth(self) -> int:
         """Number of layers."""
@@ -135,6 +145,8 @@ class Transformer(Encoder):
 
     def checkpoint_gradients(self) -> None:
         """Compute activations again in the backward pass instead of keeping them."""
+        if not self.model.supports_gradient_checkpointing:
+            super().checkpoint_gradients()
         self.model.gradient_checkpointing_enable({"use_reentrant": False})
 
     def save_files(self, folder: Path) -> None:
@@ -153,7 +165,7 @@ def _quiet() -> Iterator[None]:
     """Without the library's remarks: what a user should know, xbert says."""
     before, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     tokenizers_log = logging.getLogger("transformers.tokenization_utils_base")
     level = tokenizers_log.level
     tokenizers_log.setLevel(logging.ERROR)
@@ -163,7 +175,17 @@ def _quiet() -> Iterator[None]:
         tokenizers_log.setLevel(level)
         transformers_logging.set_verbosity(before)
         if bars:
-            transformers_logging.enable_progress_bar()
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _refuse_random(folder: Path, missing: Iterable[str]) -> None:
+    """The library starts weights it does not find at random, and all but silently."""
+    lacking = sorted(name for name in missing if "pooler" not in name)
+    if lacking:
+        raise InputError(
+            f"{folder} lacks {len(lacking)} of its encoder's weights, as {lacking[0]!r}: its model.safetensors is not whole, "
+            "or of another model; fetch it again"
+        )
 
 
 def _line(error: BaseException) -> str:

@@ -31,7 +31,11 @@ class Head(nn.Module, ABC):
 
     def topk(self, states: States, k: int) -> tuple[Tensor, Tensor]:
         """The best k targets of each document and their scores in [0,1], best first."""
-        scores = self.criterion.scores(self.margins(self.read(states)).float())
+        return self.best(self.read(states), k)
+
+    def best(self, vectors: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """The same, from what `read` gives."""
+        scores = self.criterion.scores(self.margins(vectors).float())
         best = torch.topk(scores, min(k, self.n_targets), dim=1)
         return best.indices, best.values
 

@@ -1,0 +1,114 @@
+"""Heads that start from a linear model on the encoder's vectors as they are, instead of from the targets' shares alone.
+
+The output layer is fitted with the head's own loss: for every target on its own
+
+    sum over documents of loss(w . v + b)  +  |w|^2 / 2
+
+with v the vectors centred and scaled to a mean square of one: under loss 'bce' scikit-learn's LogisticRegression(C=1) on
+them. A few thousand documents and some seconds; fine-tuning then does not begin by learning what a linear model can tell.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from xbert.artifacts.arrays import Array
+from xbert.artifacts.sparse import Sparse
+from xbert.stages.base import Work, batches
+from xbert.stages.neural.answering import answer_all
+from xbert.stages.neural.devices import Arithmetic
+from xbert.stages.neural.heads.cls import Cls
+from xbert.stages.neural.network import Network
+from xbert.stages.neural.ranks import Ranks
+from xbert.stages.neural.tokens import Pieces
+
+_NAME = "head-start"
+_TARGETS = 512  # fitted at once: documents x targets of margins are held
+_ITERATIONS = 60
+_PENALTY = 1.0
+
+
+def start_linear(
+    network: Network,
+    pieces: Pieces,
+    targets: Sequence[Sparse],
+    documents: int,
+    device: torch.device,
+    arithmetic: Arithmetic,
+    work: Work,
+    ranks: Ranks,
+) -> None:
+    """Fit the output layers on at most so many documents; kept, so that an interrupted run starts from the same."""
+    found = work.recall(_NAME) if ranks.leads else None
+    if found is None and ranks.leads:
+        some = np.sort(work.rng(_NAME).permutation(pieces.n_docs)[:documents])
+        with work.progress("reading documents to start the heads from", len(some), "documents") as bar:
+            vectors, _ = answer_all(network, pieces.take(some), 1, device, arithmetic, bar.advance)
+        with work.progress("starting the heads", sum(Y.n_cols for Y in targets), "targets") as bar:
+            for head, Y in zip(_heads(network), targets, strict=True):
+                fit(head, vectors, Y.take(some), bar.advance)
+        found = {name: tensor.numpy(force=True) for name, tensor in _outputs(network).items()}
+        work.keep(_NAME, found)
+    told = ranks.tell_arrays(found) or {}
+    with torch.no_grad():
+        for name, tensor in _outputs(network).items():
+            tensor.copy_(torch.from_numpy(told[name]))
+
+
+def fit(head: Cls, vectors: Array, Y: Sparse, advance: Callable[[int], None] = lambda _: None) -> None:
+    """The output layer that suits those vectors, (n, D); of targets that all or none of the documents have, nothing is known."""
+    device = head.output.weight.device
+    X = torch.from_numpy(vectors).to(device, torch.float32)
+    mean = X.mean(0)
+    X -= mean
+    scale = X.square().mean().sqrt().clamp(min=1e-6)
+    X /= scale
+    counts = Y.column_counts()
+    known = np.flatnonzero((counts > 0) & (counts < Y.n_rows))
+    advance(Y.n_cols - len(known))
+    for start, stop in batches(len(known), _TARGETS):
+        some = known[start:stop]
+        with torch.enable_grad():
+            weight, bias = _fitted(head, X, _columns(Y, some, device), head.output.bias[some].detach())
+        with torch.no_grad():
+            head.output.weight[some] = weight / scale
+            head.output.bias[some] = bias - (weight / scale) @ mean
+        advance(stop - start)
+
+
+def _fitted(head: Cls, X: Tensor, positives: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """The minimum, by L-BFGS from the targets' shares: all documents at once, so that there is nothing random in it."""
+    weight = torch.zeros(positives.shape[1], X.shape[1], device=X.device, requires_grad=True)
+    bias = bias.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=_ITERATIONS, history_size=8, line_search_fn="strong_wolfe")
+
+    def objective() -> Tensor:
+        optimizer.zero_grad()
+        loss = head.criterion.of(X @ weight.T + bias, positives) + _PENALTY / (2 * len(X)) * weight.square().sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimizer.step(objective)  # type: ignore[no-untyped-call]
+    return weight.detach(), bias.detach()
+
+
+def _columns(Y: Sparse, columns: Array, device: torch.device) -> Tensor:
+    """Those columns, (n, columns) of 0 and 1."""
+    place = np.full(Y.n_cols, -1)
+    place[columns] = np.arange(len(columns))
+    rows, where = np.repeat(np.arange(Y.n_rows), Y.row_lengths()), place[Y.indices]
+    dense = np.zeros((Y.n_rows, len(columns)), np.float32)
+    dense[rows[where >= 0], where[where >= 0]] = 1
+    return torch.from_numpy(dense).to(device)
+
+
+def _heads(network: Network) -> list[Cls]:
+    return [head for head in network.all_heads() if isinstance(head, Cls)]
+
+
+def _outputs(network: Network) -> dict[str, Tensor]:
+    """Weights and biases of all output layers."""
+    heads = enumerate(_heads(network))
+    return {f"{number}/{name}": tensor for number, head in heads for name, tensor in head.output.named_parameters()}
