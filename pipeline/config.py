@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xbert.artifacts.errors import InputError, UsageError, XbertError
+from xbert.artifacts.kinds.evaluation import COMPARISON, ENSEMBLE
 from xbert.pipeline import registry
 from xbert.pipeline.memory import free, parse
 from xbert.pipeline.registry import MODEL_STAGES, STAGES, did_you_mean
@@ -15,7 +16,7 @@ from xbert.stages.base import AUTO, Config, Method
 
 _SHARED = tuple(stage for stage in STAGES if stage not in MODEL_STAGES)
 _RUN_KEYS = ("folder", "threads", "memory")
-_RESERVED = ("ensemble", "comparison")  # what reports say of all models together
+_RESERVED = (ENSEMBLE, COMPARISON)  # what reports say of all models together
 _MOST_THREADS = 1024
 _LONGEST_NAME = 200  # file systems take 255; what xbert writes inside adds to it
 
@@ -153,7 +154,7 @@ def _models(content: dict[str, Any], base: Path) -> dict[str, dict[str, Choice]]
         name = table.get("name")
         if not isinstance(name, str) or not name or "/" in name or name in _RESERVED:
             raise InputError(
-                f"[[model]] name = {name!r}: must be a word of its own, without '/', and not {' or '.join(map(repr, _RESERVED))}"
+                f"[[model]] name = {name!r}: must be a word of its own, without '/', not {' or '.join(map(repr, _RESERVED))}"
             )
         if name in models:
             raise InputError(f"two [[model]] sections have the name {name!r}")

@@ -13,12 +13,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from xbert.artifacts.errors import UsageError, XbertError
-
-if TYPE_CHECKING:
-    from torch.distributed import Store
 
 _END, _GONE = "end", "gone"  # keys: the exit code of all and whose it was; how many have gone
 _POLL = 0.1  # seconds between two looks into the store
@@ -28,10 +25,29 @@ _LONGEST = timedelta(days=1)  # others wait in a collective while the first one 
 _LOST = 3
 
 
+class Store(Protocol):
+    """What all processes see: torch.distributed's key-value store."""
+
+    def set(self, key: str, value: str) -> None:
+        """Write."""
+
+    def get(self, key: str) -> bytes:
+        """Read; waits until it is there."""
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether they are all there."""
+
+    def add(self, key: str, amount: int) -> int:
+        """Count; returns the sum."""
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        """Write where the key still has that value, "" for none; returns what it has then."""
+
+
 class Processes:
     """The processes of this run, seen from one of them. A process alone is the first of one."""
 
-    def __init__(self, rank: int = 0, world: int = 1, local: int = 1, store: "Store | None" = None) -> None:
+    def __init__(self, rank: int = 0, world: int = 1, local: int = 1, store: Store | None = None) -> None:
         self.rank, self.world = rank, world
         self.local = local  # how many of them are on this machine
         self._store, self._orders, self._ended = store, 0, threading.Event()
@@ -88,7 +104,7 @@ class Processes:
                 "run the same command again, it goes on from the last checkpoint"
             ) from None
 
-    def _tell_end(self, store: "Store", code: int, farewell: float) -> tuple[int, bool]:
+    def _tell_end(self, store: Store, code: int, farewell: float) -> tuple[int, bool]:
         """Say how this process ends. Returns the exit code of all, that of the first to end, and whether that is this one."""
         own = f"{code} {self.rank}"
         try:
@@ -101,14 +117,14 @@ class Processes:
             self._see_off(store, farewell)
         return _code_in(told), told == own
 
-    def _see_off(self, store: "Store", farewell: float) -> None:
+    def _see_off(self, store: Store, farewell: float) -> None:
         """The store may live in this process: the others have read their exit code before it ends."""
         until = time.monotonic() + farewell
         with suppress(RuntimeError):  # or it lived in one of them
             while store.add(_GONE, 0) < self.world - 1 and time.monotonic() < until:
                 time.sleep(_POLL)
 
-    def _watch(self, store: "Store") -> None:
+    def _watch(self, store: Store) -> None:
         """End this process, wherever it is, when another has failed. What it was writing is as safe as in a crash."""
         while not self._ended.wait(_POLL):
             try:
@@ -143,14 +159,14 @@ def _join(world: int) -> Processes:
     except ImportError:
         raise UsageError(f"WORLD_SIZE is {world}, and several processes need torch: `pip install -e '.[cpu]'`") from None
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    rendezvous: Any = dist.rendezvous
+    library: Any = dist  # which does not say of all its names that they are for others
     try:
-        store, rank, world = next(rendezvous("env://"))
+        store, rank, world = next(library.rendezvous("env://"))
         dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=_LONGEST)
     except (RuntimeError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UsageError(f"the {world} processes that WORLD_SIZE speaks of do not find each other ({reason})") from None
-    return Processes(rank, world, _number("LOCAL_WORLD_SIZE", world), dist.PrefixStore("xbert", store))
+    return Processes(rank, world, _number("LOCAL_WORLD_SIZE", world), library.PrefixStore("xbert", store))
 
 
 def _leave() -> None:

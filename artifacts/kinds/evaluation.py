@@ -8,7 +8,7 @@ from xbert.artifacts.atomic import write_text
 from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.kinds.base import Artifact, read_json, write_json
 
-COMPARISON = "comparison"  # among the metrics: what the models are beside each other
+ENSEMBLE, COMPARISON = "ensemble", "comparison"  # beside the models' names among the metrics; no model is called so
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,12 @@ from typing import Any, ClassVar
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
-from xbert.artifacts.kinds.evaluation import Evaluation
+from xbert.artifacts.kinds.evaluation import COMPARISON, ENSEMBLE, Evaluation
 from xbert.artifacts.kinds.scores import Scores
 from xbert.stages.base import Config, Method, Progress, Work, seeded, setting
 from xbert.stages.evaluate import comparison, frequency, matcher
 from xbert.stages.evaluate.bootstrap import Draws
 from xbert.stages.evaluate.comparison import Group
-from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
 from xbert.stages.evaluate.parts import Parts, Scored, checked
 from xbert.stages.evaluate.report import Facts, page
 from xbert.stages.metrics.places import place

@@ -7,10 +7,10 @@ from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import ArtifactError, InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.ensemble import Ensemble
+from xbert.artifacts.kinds.evaluation import COMPARISON, ENSEMBLE
 from xbert.artifacts.kinds.label_index import LabelIndex
 from xbert.artifacts.kinds.scores import Scores
 from xbert.stages.evaluate.comparison import Combination, Group, groups
-from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
 
 
 class Scored(Protocol):

@@ -6,10 +6,10 @@ from html import escape
 from typing import Any
 
 from xbert.artifacts.arrays import Array
+from xbert.artifacts.kinds.evaluation import COMPARISON, ENSEMBLE
 from xbert.stages.evaluate import plots
 from xbert.stages.evaluate.compared import section
 from xbert.stages.evaluate.definitions import definitions
-from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
 from xbert.stages.evaluate.style import STYLE
 from xbert.stages.metrics.ranking import names as metric_names
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xbert.stages.evaluate.names import COMPARISON, ENSEMBLE
+from xbert.artifacts.kinds.evaluation import COMPARISON, ENSEMBLE
 
 _SPLITS = ("valid", "test")
 _SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@5", "R@5")

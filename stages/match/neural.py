@@ -62,7 +62,7 @@ class NeuralConfig(Config):
     beam: int = setting(20, "clusters kept per document", low=1)
     train_scores: str = setting(
         LINEAR,
-        "scores of the training documents: 'linear' takes those of an out-of-fold linear matcher, from which a ranker may learn",
+        "scores of the training documents: 'linear' takes those of an out-of-fold linear matcher, which a ranker may use",
         choices=("none", IN_SAMPLE, LINEAR),
     )
     shared: bool = setting(False, "one encoder for all models with these settings, with a head for each of their clusterings")
@@ -100,7 +100,7 @@ class Neural(Method[NeuralConfig]):
             )
         if config.head_start == LINEAR and config.encoder == BILSTM:
             raise InputError(
-                f"[match] head_start = {LINEAR!r} is for pre-trained encoders: a bilstm's vectors say nothing before it learns; "
+                f"[match] head_start = {LINEAR!r} is for pre-trained encoders: a bilstm's vectors say nothing at first; "
                 f"set head_start = {PRIOR!r}"
             )
 

@@ -89,7 +89,7 @@ class _Job:
         most = encoder.most_tokens()
         if most is not None and config.max_tokens > most:
             raise InputError(
-                f"[match] max_tokens = {config.max_tokens}, but the encoder has positions for {most}: set it to at most {most}, "
+                f"[match] max_tokens = {config.max_tokens}, but the encoder has {most} positions: set it to at most {most}, "
                 "and long = 'windows' to read more of a document"
             )
         pieces = {}

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -28,9 +29,10 @@ def choose_device(wanted: str, rank: int = 0) -> torch.device:
 def bf16_is_native(device: torch.device) -> bool:
     """Whether the device multiplies bf16 itself; where it is emulated there is nothing to gain by it."""
     if device.type == CUDA:
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == CPU:
-        return bool(torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        onednn: Any = torch.backends.mkldnn  # which has no annotations
+        return bool(onednn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
     return False
 
 

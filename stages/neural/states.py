@@ -54,8 +54,9 @@ def make_batch(pieces: Pieces, documents: Array, padding: int, device: torch.dev
     ids = np.full(filled.shape, padding, np.int64)
     ids[filled] = pieces.ids[(pieces.indptr[which, None] + column)[filled]]
     owner = np.repeat(np.arange(len(documents)), counts)
-    tensors = (torch.from_numpy(each).to(device, non_blocking=True) for each in (ids, filled.astype(np.int64), owner))
-    return Batch(*tensors, n_docs=len(documents))
+    arrays = (ids, filled.astype(np.int64), owner)
+    tokens, mask, owners = (torch.from_numpy(each).to(device, non_blocking=True) for each in arrays)
+    return Batch(tokens, mask, owners, len(documents))
 
 
 def make_targets(Y: Sparse, documents: Array, device: torch.device) -> Tensor:

@@ -182,6 +182,7 @@ class Training:
 
     def _some_unused(self) -> bool:
         """Whether there are weights that get no gradient though they could (XLNet has some): tried on one document."""
+        self.network.train()
         self._loss(self.network, np.zeros(1, np.int64), last=True, scale=0.0)
         found = any(parameter.grad is None for parameter in self._trained())
         self.optimizer.zero_grad(set_to_none=True)

@@ -42,7 +42,8 @@ def test_a_recipe_becomes_a_file_that_can_be_read_and_says_what_its_settings_mea
     path = tmp_path / "e.toml"
     path.write_text(template.render(recipe, {"train": "train.jsonl"}), encoding="utf-8")
     experiment = read(path)
-    models = template.find(recipe).get("model", [{"name": "linear"}])
+    found = template.find(recipe)
+    models = found.get("model", [{"name": found["match"]["method"]}])
     assert list(experiment.models) == [model["name"] for model in models]
     for stage in registry.STAGES:
         assert f"[{stage}]" in path.read_text()

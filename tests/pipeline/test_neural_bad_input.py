@@ -35,7 +35,7 @@ def refused(xbert, path, *settings):
     ("settings", "sentence"),
     [
         (["match.learning_rate=1e30"], "the loss is no longer a number at step"),
-        (["match.max_tokens=33"], "[match] max_tokens = 33, but the encoder has positions for 32: set it to at most 32"),
+        (["match.max_tokens=33"], "[match] max_tokens = 33, but the encoder has 32 positions: set it to at most 32"),
         (["match.freeze_layers=3"], "freeze_layers = 3, but the encoder has 2 layers"),
         (["match.model=/nowhere/bert"], "the encoder's folder /nowhere/bert does not exist"),
     ],
@@ -65,16 +65,16 @@ def test_a_folder_that_holds_no_encoder(path, xbert, tmp_path):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "the GPU's memory is too small: lower [match] at_once"),
-        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "memory is too small: lower [match] at_once"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "xbert: the GPU's memory is too small"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "xbert: memory is too small"),
     ],
-)  # fmt: skip
+)
 def test_too_little_memory_names_the_setting_to_lower(path, xbert, monkeypatch, error, sentence):
     def forward(self, *arguments, **more):
         raise error
 
     monkeypatch.setattr(BertModel, "forward", forward)
-    assert sentence in refused(xbert, path)
+    assert f"{sentence}: lower [match] at_once (now 16)" in refused(xbert, path)
 
 
 def test_a_matcher_of_another_index_is_refused(path):

@@ -26,7 +26,7 @@ def tune(write_neural, tmp_path, monkeypatch):
     path = write_neural(tmp_path)
     Runner(read(path), Console(quiet=True)).run(["index"])
     monkeypatch.setattr(tuning, "Plan", partial(tuning.Plan, seconds_between_checkpoints=0.0))
-    monkeypatch.setattr(arithmetic, "fastest", lambda candidates, step: (candidates[0], []))
+    monkeypatch.setattr(arithmetic, "fastest", lambda candidates, step: candidates[0])
 
     def run(settings=(), console=None):
         Runner(read(path, settings), console or Console(quiet=True)).run(["match"])

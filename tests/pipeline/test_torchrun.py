@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import socket
 import subprocess
@@ -95,14 +94,14 @@ def test_when_the_first_process_fails_all_end_with_one_sentence(path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    limited = ["bash", "-c", 'ulimit -f 20; exec "$@"', "limited"]
     command = [sys.executable, "-m", "xbert.cli", "match", str(path), "-o", "match.seed=9"]
     started = [
         subprocess.Popen(
-            command,
+            [*limited, *command] if rank == 0 else command,
             env=environment(RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", **address),
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))) if rank == 0 else None,
         )
         for rank in (0, 1)
     ]

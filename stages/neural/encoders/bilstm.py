@@ -27,7 +27,7 @@ class BiLstm(Encoder):
 
     def __init__(self, tokenizer: Words, word_width: int, lstm_width: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.tokenizer = tokenizer
+        self.tokenizer: Words = tokenizer
         self.width = 2 * lstm_width
         self.n_found = 0  # words that started from a file's vector
         self.words = nn.Embedding(len(tokenizer), word_width, padding_idx=PADDING)

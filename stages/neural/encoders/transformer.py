@@ -56,11 +56,11 @@ class WordPieces:
 class Transformer(Encoder):
     """A pre-trained transformer. Its own pooling layer, if it has one, is left out: heads pool."""
 
-    def __init__(self, model: nn.Module, tokenizer: WordPieces) -> None:
+    def __init__(self, model: Any, tokenizer: WordPieces) -> None:
         super().__init__()
         self.model: Any = model
-        self.tokenizer = tokenizer
-        self.width = int(self.model.config.hidden_size)
+        self.tokenizer: WordPieces = tokenizer
+        self.width = model.config.hidden_size
         self.frozen_layers = 0
         self.remembered: Callable[[Batch], States] | None = None  # what frozen layers gave, instead of asking them again
         self._still: list[nn.Module] = []  # frozen: without dropout even while the rest learns
@@ -147,7 +147,8 @@ class Transformer(Encoder):
         """Compute activations again in the backward pass instead of keeping them."""
         if not self.model.supports_gradient_checkpointing:
             super().checkpoint_gradients()
-        self.model.gradient_checkpointing_enable({"use_reentrant": False})
+        renamed = getattr(self.model, "activation_checkpointing_enable", None)  # the other name ends with transformers 6
+        (renamed or self.model.gradient_checkpointing_enable)({"use_reentrant": False})
 
     def save_files(self, folder: Path) -> None:
         """Its configuration and its tokenizer."""
@@ -165,7 +166,7 @@ def _quiet() -> Iterator[None]:
     """Without the library's remarks: what a user should know, xbert says."""
     before, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()
     tokenizers_log = logging.getLogger("transformers.tokenization_utils_base")
     level = tokenizers_log.level
     tokenizers_log.setLevel(logging.ERROR)
@@ -175,7 +176,7 @@ def _quiet() -> Iterator[None]:
         tokenizers_log.setLevel(level)
         transformers_logging.set_verbosity(before)
         if bars:
-            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            transformers_logging.enable_progress_bar()
 
 
 def _refuse_random(folder: Path, missing: Iterable[str]) -> None:

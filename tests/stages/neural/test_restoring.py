@@ -55,7 +55,7 @@ def sizes(matcher):
 
 
 def test_it_learns(matcher, data, index):
-    truth = index([label % 4 for label in range(N_LABELS)]).clusters_of(data.test.Y)[0]
+    truth = index([label % 4 for label in range(N_LABELS)]).clusters_of(data.splits["test"].Y)[0]
     best, _ = matcher.scores[0]["test"].top(1)
     assert np.mean([best[i, 0] in truth.row(i) for i in range(len(best))]) > 0.8
     losses = [epoch["loss"] for epoch in matcher.history]
@@ -68,7 +68,9 @@ def test_the_network_built_again_answers_as_it_did(matcher, data):
     assert torch.equal(torch.get_rng_state(), random)
     assert not network.training
     how = matcher.network
-    pieces = Reading(how["long"], how["max_tokens"], how["windows"]).pieces(data.test.texts, network.encoder.tokenizer)
+    pieces = Reading(how["long"], how["max_tokens"], how["windows"]).pieces(
+        data.splits["test"].texts, network.encoder.tokenizer
+    )
     _, answers = answer_all(network, pieces, matcher.beam, torch.device("cpu"), Arithmetic(FP32, EAGER))
     for kept, (ids, scores) in zip(matcher.scores, answers, strict=True):
         np.testing.assert_allclose(kept["test"].top(scores.shape[1])[1], scores, atol=1e-5)
