@@ -15,6 +15,9 @@ from click.testing import CliRunner
 
 from xbert.stages.base import seeded
 
+# Tests run side by side, and torch's threads wait for each other: two of them on one core take many times as long as one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 class Bar:
     """A progress bar that remembers how far it came."""

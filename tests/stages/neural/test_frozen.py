@@ -28,7 +28,15 @@ N_TOKENS, WIDTH, N_TARGETS = 40, 16, 5
 SIZES = {"hidden_size": WIDTH, "intermediate_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2}
 PLAIN = {"vocab_size": N_TOKENS, "max_position_embeddings": 80, "pad_token_id": 39}
 TOKENS = {"cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2}
-CPU, ARITHMETIC = torch.device("cpu"), Arithmetic(FP32, EAGER)
+CPU, ARITHMETIC, ALONE = torch.device("cpu"), Arithmetic(FP32, EAGER), Ranks()
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def configuration(kind):
@@ -74,8 +82,8 @@ def make_pieces(n_docs=24, windows=1):
     )
 
 
-def remember(network, pieces, work):
-    return frozen.remembered(network, pieces, CPU, ARITHMETIC, work, Ranks())
+def remember(network, pieces, work, ranks=ALONE):
+    return frozen.remembered(network, pieces, CPU, ARITHMETIC, work, ranks)
 
 
 def states(network, pieces, learning):
@@ -155,12 +163,12 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(frozen, "_BLOCK", 30)
 
 
-def read_again(network, pieces, work):
+def read_again(network, pieces, work, ranks=ALONE):
     """How many documents had to be read, and the rows."""
     read = []
     hook = network.encoder.layers()[0].register_forward_hook(lambda module, given, output: read.append(len(output)))
     probe = min(frozen._PROBE, pieces.n_docs)
-    with remember(network, pieces, work):
+    with remember(network, pieces, work, ranks):
         kept = np.array(network.encoder.remembered.kept)
     hook.remove()
     return sum(read) - 3 * probe - 1, kept  # some are read alone, in the usual way and from what was kept, to compare
@@ -216,6 +224,31 @@ def test_a_small_disk_and_large_numbers_are_reasons_to_read_anew(work, monkeypat
         assert found is pieces
     assert "half precision" in work.said.pop()
     assert not (work.folder / PIECES / "frozen.npy").exists()
+
+
+def test_two_processes_share_the_reading(work, bench, small_blocks, in_children, tmp_path):
+    network, pieces = make(), make_pieces()
+    _, whole = read_again(network, pieces, work)
+
+    def member(rank):
+        def run():
+            torch.distributed.init_process_group(
+                "gloo", store=torch.distributed.FileStore(str(tmp_path / "store"), 2), rank=rank, world_size=2
+            )
+            own = bench(tmp_path / f"process{rank}")
+            n_read, rows = read_again(network, pieces, own, Ranks.current())
+            np.savez(tmp_path / f"{rank}.npz", n_read=n_read, rows=rows, kept=list(own.pieces))
+            torch.distributed.destroy_process_group()
+
+        return run
+
+    assert in_children([member(rank) for rank in range(2)], longest=60) == [0, 0]
+    leader, other = (np.load(tmp_path / f"{rank}.npz") for rank in range(2))
+    assert np.array_equal(leader["rows"], whole)
+    assert np.array_equal(other["rows"], whole)
+    assert min(leader["n_read"], other["n_read"]) > 0
+    assert leader["n_read"] + other["n_read"] == pieces.n_docs
+    assert (list(leader["kept"]), list(other["kept"])) == (["frozen"], [])
 
 
 def test_the_plan_counts_what_is_kept_on_disk():
