@@ -10,6 +10,7 @@ from xbert.artifacts.arrays import Array
 
 TRUNCATE, HEAD_TAIL, WINDOWS = "truncate", "head+tail", "windows"
 LONG = (TRUNCATE, HEAD_TAIL, WINDOWS)
+_CHARACTERS = 8  # of a token, generously: a text that needs more is read whole
 
 
 class Tokenizer(Protocol):
@@ -71,7 +72,7 @@ class Reading:
         prefix, suffix = np.array(tokenizer.prefix, np.int32), np.array(tokenizer.suffix, np.int32)
         room = self.most - len(prefix) - len(suffix)
         for chunk in _chunks(texts, batch):
-            for tokens in tokenizer.tokenize(chunk):
+            for tokens in self._tokenized(chunk, tokenizer, room):
                 cut = self.cut(tokens, room)
                 counts.append(len(cut))
                 for piece in cut:
@@ -80,6 +81,17 @@ class Reading:
                     lengths.append(len(rows[-1]))
         ids = np.concatenate(rows).astype(np.int32) if rows else np.empty(0, np.int32)
         return Pieces(_starts(lengths), ids, _starts(counts))
+
+    def _tokenized(self, texts: list[str], tokenizer: Tokenizer, room: int) -> list[Array]:
+        """The tokens of each text; where only the first ones are read, of no more of a long text than they need."""
+        if self.long != TRUNCATE:
+            return tokenizer.tokenize(texts)
+        heads = [_head(text, room * _CHARACTERS) for text in texts]
+        found = tokenizer.tokenize(heads)
+        short = [i for i, tokens in enumerate(found) if len(tokens) < room and len(heads[i]) < len(texts[i])]
+        for i, tokens in zip(short, tokenizer.tokenize([texts[i] for i in short]) if short else (), strict=True):
+            found[i] = tokens
+        return found
 
     def cut(self, tokens: Array, room: int) -> list[Array]:
         """The pieces of one document, each of at most `room` tokens."""
@@ -91,6 +103,14 @@ class Reading:
         overlap = min(self.overlap, room // 2)  # a short window would else be all overlap, and never get on
         starts = range(0, len(tokens) - overlap, room - overlap)[: self.windows]
         return [tokens[start : start + room] for start in starts]
+
+
+def _head(text: str, length: int) -> str:
+    """At most that many characters of a text, up to the end of a word; all of it where no word ends there."""
+    if len(text) <= length:
+        return text
+    end = max(text.rfind(" ", 0, length), text.rfind("\n", 0, length))
+    return text[:end] if end > 0 else text
 
 
 def _chunks(texts: Iterable[str], size: int) -> Iterable[list[str]]:

@@ -129,3 +129,22 @@ def test_documents_of_a_batch_are_of_similar_length():
     lengths = np.random.default_rng(1).integers(1, 1000, 4096)
     spread = [np.ptp(lengths[batch]) for batch in similar(lengths, 16, np.random.default_rng(0))]
     assert np.mean(spread) < 30
+
+
+class Worded(Letters):
+    """A token a word: its length; and a record of how much text it was given."""
+
+    def tokenize(self, texts):
+        self.given = sum(map(len, texts))
+        return [np.array([len(word) for word in text.split()], np.int32) for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_a_long_text_no_more_is_cut_than_is_read_and_the_tokens_are_the_same(seed):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join("x" * n for n in rng.integers(1, 60, 400)) for _ in range(20)] + ["y" * 5000, " " * 3000 + "z", ""]
+    tokenizer = Worded()
+    pieces = Reading(TRUNCATE, 12).pieces(texts, tokenizer)
+    whole = [np.array([len(word) for word in text.split()][:12], np.int32) for text in texts]
+    assert [pieces.tokens(i).tolist() for i in range(len(texts) - 1)] == [each.tolist() for each in whole[:-1]]
+    assert tokenizer.given < sum(map(len, texts))
