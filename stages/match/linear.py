@@ -126,13 +126,16 @@ def search(X: Sparse, weights: list[ChunkedWeights], post_processor: str, beam: 
     return scoring.by_blocks(X.n_rows, threads, block, weights[-1].n_children)
 
 
-def out_of_fold(X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work) -> Scores:
-    """Honest scores of the training documents: each from a matcher that did not see it."""
+def out_of_fold(X: Sparse, targets: list[Sparse], index: LabelIndex, config: LinearConfig, work: Work, of: str = "") -> Scores:
+    """Honest scores of the training documents: each from a matcher that did not see it.
+
+    `of` tells apart what is kept for an interrupted run, where one stage does this for several clusterings.
+    """
     fold_of = work.rng("folds").permutation(np.arange(X.n_rows) % config.folds)
     found: list[tuple[Array, Scores]] = []
     for fold in range(config.folds):
         seen, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        weights = fit(X.take(seen), [Y.take(seen) for Y in targets], index, config, work, f" fold {fold + 1}")
+        weights = fit(X.take(seen), [Y.take(seen) for Y in targets], index, config, work, f"{of} fold {fold + 1}")
         found.append((held, search(X.take(held), weights, config.post_processor, config.beam, work.threads)))
     order = np.argsort(np.concatenate([held for held, _ in found]), kind="stable")
     stacked = scoring.stack([scores for _, scores in found], index.n_clusters)

@@ -165,7 +165,8 @@ def _stand_in(inputs: dict[str, Any], indexes: list[LabelIndex], config: NeuralC
         return [{} for _ in indexes]
     dataset: Dataset = inputs["data"]
     settings = LinearConfig(seed=config.seed)
+    X, Y = inputs["features"].X["train"], dataset.train.Y
     return [
-        {"train": linear.out_of_fold(inputs["features"].X["train"], index.clusters_of(dataset.train.Y), index, settings, work)}
-        for index in indexes
+        {"train": linear.out_of_fold(X, index.clusters_of(Y), index, settings, work, f" {number}")}
+        for number, index in enumerate(indexes, 1)
     ]

@@ -436,7 +436,8 @@ def _make_block(reader: _Reader, file: _RowFile, start: int, stop: int) -> int:
 
 def _key(reader: _Reader) -> Array:
     """What the rows depend on: the text as tokens, the frozen weights, and how they are multiplied."""
-    digest = hashlib.sha256(f"{type(reader.part).__name__}/{reader.arithmetic}".encode())
+    kind = f"{type(reader.part).__name__}/{getattr(reader.part, 'pooling', '')}"
+    digest = hashlib.sha256(f"{kind}/{reader.arithmetic}".encode())
     for array in (reader.pieces.indptr, reader.pieces.ids, reader.pieces.first):
         digest.update(np.ascontiguousarray(array).data)
     for name, parameter in reader.part.encoder.named_parameters():

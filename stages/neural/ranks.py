@@ -49,7 +49,7 @@ class Ranks:
         if device.type == "cuda":
             torch.cuda.set_device(device)
         where = [device] if device.type == "cuda" else None
-        return DistributedDataParallel(network, where, broadcast_buffers=False, find_unused_parameters=some_unused)
+        return DistributedDataParallel(network, where, find_unused_parameters=some_unused)
 
     def wait_with_sharing(self, shared: nn.Module, wait: bool) -> AbstractContextManager[object]:
         """While parts of a batch are added up, gradients need not be shared yet."""

@@ -1,5 +1,6 @@
 """What frozen layers give, kept and learnt from: the same states and the same training as without, in any architecture."""
 
+import json
 from collections import namedtuple
 from types import SimpleNamespace
 
@@ -249,6 +250,30 @@ def test_two_processes_share_the_reading(work, bench, small_blocks, in_children,
     assert min(leader["n_read"], other["n_read"]) > 0
     assert leader["n_read"] + other["n_read"] == pieces.n_docs
     assert (list(leader["kept"]), list(other["kept"])) == (["frozen"], [])
+
+
+def test_a_matcher_is_made_with_and_without_and_keeps_nothing_of_it(tmp_path, jsonl, documents, tiny_bert, xbert):
+    jsonl(tmp_path / "train.jsonl", documents(60, 12, 1))
+    jsonl(tmp_path / "valid.jsonl", documents(20, 12, 2))
+    (tmp_path / "e.toml").write_text(
+        '[run]\nthreads = 1\n[data]\ntrain = "train.jsonl"\nvalid = "valid.jsonl"\ntest_fraction = 0\n[index]\nclusters = 4\n'
+        '[rank]\nnegatives = "tfn"\n'
+        f'[match]\nmethod = "neural"\nmodel = "{tiny_bert}"\nmax_tokens = 24\nepochs = 2\nprecision = "fp32"\ndevice = "cpu"\n'
+        'train_scores = "none"\nbeam = 2\nhead_start = "linear"\n'
+    )
+    losses = {}
+    for layers in (1, 2):
+        for cached in ("true", "false"):
+            options = (f"match.freeze_layers={layers}", f"match.cache_frozen={cached}", f"run.folder={layers}-{cached}")
+            result = xbert("match", tmp_path / "e.toml", *(part for each in options for part in ("-o", each)))
+            assert result.exit_code == 0, result.stderr
+            assert "read anew" not in result.stderr
+            (made,) = (tmp_path / f"{layers}-{cached}" / "match").glob("neural-*")
+            assert not [path for path in made.rglob("*") if path.is_dir() or "frozen" in path.name]
+            history = json.loads((made / "neural_matcher.json").read_text())["history"]
+            losses[layers, cached] = [entry["loss"] for entry in history]
+    assert losses[1, "true"] == pytest.approx(losses[1, "false"], rel=1e-3)
+    assert losses[2, "true"] == pytest.approx(losses[2, "false"], rel=1e-3)
 
 
 def test_the_plan_counts_what_is_kept_on_disk():

@@ -45,6 +45,7 @@ class Toy(Encoder):
         self.width, self.tokenizer = 8, Words()
         self.embedding, self.layer = nn.Embedding(N_TOKENS, self.width), nn.Linear(self.width, self.width)
         self.dropout = nn.Dropout(dropout)
+        self.register_buffer("positions", torch.arange(3))  # as BERT has some
         self.spare = nn.Linear(3, 3) if unused else None
 
     def forward(self, batch, all_layers=False):

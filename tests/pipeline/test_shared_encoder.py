@@ -1,0 +1,60 @@
+"""Several clusterings with one fine-tuned encoder, from the experiment file to tags."""
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from xbert.pipeline.config import read
+from xbert.pipeline.console import Console
+from xbert.pipeline.runner import Runner
+from xbert.pipeline.tagger import Tagger
+from xbert.stages.match import linear
+from xbert.stages.match.linear import LinearConfig
+
+MODELS = (
+    '[[model]]\nname = "coarse"\nindex = { clusters = 3 }\n'
+    '[[model]]\nname = "fine"\nindex = { clusters = 6, seed = 1 }\n'
+    '[[model]]\nname = "again"\nindex = { clusters = 6, seed = 1 }\nrank = { matcher_weight = 0.5 }\n'
+)
+SHARED = ["match.shared=true", "match.train_scores=linear", "rank.negatives=tfn+man", "rank.features=tfidf+dense"]
+
+
+@pytest.fixture(scope="module")
+def runner(write_neural, tmp_path_factory):
+    path = write_neural(tmp_path_factory.mktemp("shared"))
+    path.write_text(path.read_text() + MODELS)
+    runner = Runner(read(path, SHARED), Console(quiet=True))
+    runner.run(["evaluate"])
+    return runner
+
+
+def test_models_of_the_same_settings_share_a_matcher_with_a_head_for_each_clustering(runner):
+    made = runner.graph.models
+    assert made["coarse"]["match"] is made["fine"]["match"] is made["again"]["match"]
+    assert [each.n_clusters for each in runner.artifact(made["fine"]["match"]).clusterings] == [3, 6]
+
+
+def test_without_sharing_every_clustering_has_its_own_matcher(runner):
+    alone = Runner(read(runner.experiment.path), Console(quiet=True)).graph.models
+    assert alone["coarse"]["match"] is not alone["fine"]["match"]
+    assert alone["fine"]["match"] is alone["again"]["match"]
+
+
+@pytest.mark.parametrize("model", ["coarse", "fine"])
+def test_every_clustering_has_honest_scores_of_its_own(runner, model, work):
+    nodes = runner.graph.models[model]
+    data, features, index = (runner.artifact(node) for node in (runner.graph.nodes[0], nodes["features"], nodes["index"]))
+    found = runner.artifact(nodes["match"]).scores_of(index)["train"]
+    targets = index.clusters_of(data.train.Y)
+    expected = linear.out_of_fold(features.X["train"], targets, index, LinearConfig(), work)
+    assert found.S.indices.tolist() == expected.S.indices.tolist()
+    assert found.S.values().tolist() == pytest.approx(expected.S.values().tolist())
+
+
+def test_a_tagger_says_of_a_text_what_the_run_found(runner):
+    data = runner.artifact(runner.graph.nodes[0])
+    found, _ = runner.artifact(runner.graph.ensemble).scores["valid"].top(3)
+    tags = Tagger.load(runner.experiment.folder).predict(list(data.splits["valid"].texts), k=3)
+    pairs = [pair for row, best in zip(tags, found, strict=True) for pair in zip(row, best, strict=False)]
+    same = sum(tag.id == data.labels.ids[int(label)] for tag, label in pairs)
+    assert same >= 0.95 * sum(map(len, tags))  # near ties may swap: the batches are others
