@@ -5,6 +5,7 @@ failed. Every process watches for that, also while it waits inside a collective 
 same exit code: none is left behind, and the reason is told once.
 """
 
+import atexit
 import os
 import signal
 import threading
@@ -50,7 +51,8 @@ class Processes:
     def __init__(self, rank: int = 0, world: int = 1, local: int = 1, store: Store | None = None) -> None:
         self.rank, self.world = rank, world
         self.local = local  # how many of them are on this machine
-        self._store, self._orders, self._ended = store, 0, threading.Event()
+        self._store, self._orders = store, 0
+        self._ended, self._watcher = threading.Event(), threading.Thread()
 
     @property
     def leads(self) -> bool:
@@ -81,7 +83,8 @@ class Processes:
 
     def __enter__(self) -> Self:
         if self._store is not None:
-            threading.Thread(target=self._watch, args=(self._store,), daemon=True).start()
+            self._watcher = threading.Thread(target=self._watch, args=(self._store,), daemon=True)
+            self._watcher.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -92,8 +95,11 @@ class Processes:
         if code and not self.leads:
             time.sleep(_PRECEDENCE)  # if the first process fails as well, the watcher ends this one meanwhile
         self._ended.set()
+        self._watcher.join()
         lost = error is not None and _is_loss(error)
         of_all, mine = self._tell_end(self._store, code, _FAREWELL_OF_FEWER if lost else _FAREWELL)
+        if of_all:
+            atexit.register(os._exit, of_all)  # a library that takes leave of processes which are gone may wait for ever
         if of_all != code or (code and not mine):
             raise SystemExit(of_all)
         if not code:
