@@ -91,12 +91,12 @@ class Processes:
         if self._store is None:
             return
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun ends all once one has failed; this one may have a word to say
-        code = exit_code(error)
+        lost = error is not None and _is_loss(error)
+        code = _LOST if lost else exit_code(error)
         if code and not self.leads:
             time.sleep(_PRECEDENCE)  # if the first process fails as well, the watcher ends this one meanwhile
         self._ended.set()
         self._watcher.join()
-        lost = error is not None and _is_loss(error)
         of_all, mine = self._tell_end(self._store, code, _FAREWELL_OF_FEWER if lost else _FAREWELL)
         if of_all:
             atexit.register(os._exit, of_all)  # a library that takes leave of processes which are gone may wait for ever
@@ -135,12 +135,12 @@ class Processes:
         while not self._ended.wait(_POLL):
             try:
                 code = _code_in(store.get(_END).decode()) if store.check([_END]) else 0
-                if code and not self._ended.is_set():
+                if code:
                     store.add(_GONE, 1)
                     time.sleep(3 * _POLL)  # the store may live here: whoever waits for this one to go has time to see it
             except RuntimeError:
                 code = _LOST
-            if code and not self._ended.is_set():
+            if code:
                 os._exit(code)
 
 
