@@ -10,7 +10,9 @@ from xbert.stages.neural.states import States
 
 
 class Head(nn.Module, ABC):
-    """Scores targets (clusters of an index) from an encoder's states."""
+    """Scores targets (clusters of an index) from an encoder's states, by a last layer that is linear."""
+
+    output: nn.Linear
 
     def __init__(self, n_targets: int, loss: str) -> None:
         super().__init__()
@@ -21,9 +23,10 @@ class Head(nn.Module, ABC):
     def read(self, states: States) -> Tensor:
         """The documents' vectors that targets are scored from, (B, D)."""
 
-    @abstractmethod
     def margins(self, vectors: Tensor) -> Tensor:
         """How much each target suits, (B, n_targets), unbounded."""
+        found: Tensor = self.output(vectors)
+        return found
 
     def loss(self, states: States, positives: Tensor) -> Tensor:
         """What is to be made small, a scalar; `positives` is (B, n_targets) of 0 and 1."""
@@ -40,4 +43,6 @@ class Head(nn.Module, ABC):
         return best.indices, best.values
 
     def start(self, prior: Tensor) -> None:
-        """Begin with each target's share of the documents, (n_targets,), instead of learning it first."""
+        """Begin with each target's share of the documents, (n_targets,), instead of learning it first: the bias says it."""
+        with torch.no_grad():
+            self.output.bias.copy_(self.criterion.margin_of(prior))

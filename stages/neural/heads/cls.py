@@ -10,7 +10,7 @@ from xbert.stages.neural.states import States
 
 
 class Cls(Head):
-    """W v + b, with W started from zero: a pre-trained encoder is not shaken by the first steps."""
+    """W v + b, with a small W at first: a pre-trained encoder is not shaken by the first steps."""
 
     def __init__(self, width: int, n_targets: int, loss: str, pooling: str) -> None:
         super().__init__(n_targets, loss)
@@ -22,16 +22,6 @@ class Cls(Head):
     def read(self, states: States) -> Tensor:
         """The pooled vectors, (B, H)."""
         return pool(states, self.pooling)
-
-    def margins(self, vectors: Tensor) -> Tensor:
-        """(B, n_targets)."""
-        found: Tensor = self.output(vectors)
-        return found
-
-    def start(self, prior: Tensor) -> None:
-        """The bias says how frequent a target is."""
-        with torch.no_grad():
-            self.output.bias.copy_(self.criterion.margin_of(prior))
 
 
 def pool(states: States, pooling: str) -> Tensor:

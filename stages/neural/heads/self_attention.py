@@ -37,13 +37,3 @@ class SelfAttention(Head):
         means = torch.bmm(self.attention(states), states.last.float())  # (P, rows, H)
         vectors = states.by_document(means.flatten(1))
         return torch.relu(self.hidden(vectors)).float()
-
-    def margins(self, vectors: Tensor) -> Tensor:
-        """(B, n_targets)."""
-        found: Tensor = self.output(vectors)
-        return found
-
-    def start(self, prior: Tensor) -> None:
-        """The bias says how frequent a target is."""
-        with torch.no_grad():
-            self.output.bias.copy_(self.criterion.margin_of(prior))
