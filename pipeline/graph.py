@@ -6,7 +6,7 @@ from typing import Any
 
 from xbert.artifacts.fingerprint import FileDigests, Recipe
 from xbert.pipeline.config import Choice, Experiment
-from xbert.pipeline.registry import MODEL_STAGES
+from xbert.pipeline.registry import MODEL_STAGES, find
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Graph:
     """All nodes in an order in which they can be made, each artifact once; and the nodes of every model."""
 
     nodes: list[Node]
-    models: dict[str, dict[str, Node]]  # model -> stage -> node
+    models: dict[str, dict[str, Node]]  # model -> stage, or name of a companion -> node
     ensemble: Node | None
 
     def upto(self, stages: Iterable[str]) -> list[Node]:
@@ -59,10 +59,16 @@ def build(experiment: Experiment, digests: FileDigests) -> Graph:
                 clusterings = {id(models[each]["index"]): models[each]["index"] for each in partners}
                 inputs.pop("index")
                 inputs |= {f"index/{number}": node for number, node in enumerate(clusterings.values())}
+            for key, wanted in choice.method.companions(choice.config).items():
+                method = find(wanted.stage, wanted.method)
+                its_own = {need: made[need] for need in method.needs}
+                name = f"{key} {wanted.stage}" if single else f"{model}/{key} {wanted.stage}"
+                node = _node(name, Choice(method, method.config(**wanted.settings)), its_own, digests)
+                made[key] = inputs[key] = unique.setdefault(node.recipe.fingerprint, node)
             alike = single or stage == "features" or partners == list(experiment.models)
             node = _node(stage if alike else f"{model}/{stage}", choice, inputs, digests)
             made[stage] = unique.setdefault(node.recipe.fingerprint, node)
-    models = {model: {stage: made[stage] for stage in MODEL_STAGES} for model, made in models.items()}
+    models = {model: {key: node for key, node in made.items() if key != "data"} for model, made in models.items()}
     nodes = list(unique.values())
     ensemble = None
     if not single:

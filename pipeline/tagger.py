@@ -52,6 +52,7 @@ class Model(NamedTuple):
     matcher: LinearMatcher | NeuralMatcher
     ranker: LinearRanker
     clustering: LabelIndex | None = None  # which of the clusterings that a neural matcher may know
+    linear: LinearMatcher | None = None  # asked beside a neural one
 
     def scores(self, X: Sparse, threads: int, k: int | None = None, found: "Found | None" = None) -> Scores:
         """Labels for rows of features: the best k, or as many as the ranker keeps. Fewer are found sooner.
@@ -60,11 +61,12 @@ class Model(NamedTuple):
         """
         one, top = self.ranker, min(k or self.ranker.top, self.ranker.top)
         if isinstance(self.matcher, LinearMatcher):
-            clusters = search(X, self.matcher.levels, self.matcher.post_processor, self.matcher.beam, threads)
-            return rank(X, clusters, one, top, threads)
+            return rank(X, _clusters(X, self.matcher, threads), one, top, threads)
         if found is None or self.clustering is None:
             raise InputError("this model reads text: use predict")
-        return rank(X, found.clusters[self.matcher.head_of(self.clustering)], one, top, threads, found.vectors)
+        clusters = found.clusters[self.matcher.head_of(self.clustering)]
+        linear = _clusters(X, self.linear, threads) if self.linear is not None else None
+        return rank(X, clusters, one, top, threads, found.vectors, linear)
 
 
 class Tagger:
@@ -100,6 +102,7 @@ class Tagger:
                 load(m["match"], matcher_kind(folder / m["match"])),
                 load(m["rank"], LinearRanker),
                 load(m["index"], LabelIndex),
+                load(m["linear"], LinearMatcher) if "linear" in m else None,
             )
             for m in found.models.values()
         ]
@@ -171,6 +174,10 @@ class Tagger:
         )
         tags.note = NO_KNOWN_WORD if wordless else None
         return tags
+
+
+def _clusters(X: Sparse, matcher: LinearMatcher, threads: int) -> Scores:
+    return search(X, matcher.levels, matcher.post_processor, matcher.beam, threads)
 
 
 def matcher_kind(folder: Path) -> type[LinearMatcher] | type[NeuralMatcher]:

@@ -163,6 +163,15 @@ class ProgressContext(Protocol):
 C = TypeVar("C", bound=Config)
 
 
+@dataclass(frozen=True)
+class Companion:
+    """A further artifact a method asks for: made by that method of the model's own stages, and shared as any other is."""
+
+    stage: str
+    method: str
+    settings: dict[str, Any]
+
+
 class Method(ABC, Generic[C]):
     """One way of doing a stage. `version` is raised by hand whenever the same settings would give another result."""
 
@@ -180,6 +189,11 @@ class Method(ABC, Generic[C]):
     @classmethod
     def reads(cls, config: C) -> dict[str, Path]:
         """The user's files this method reads under these settings, by a name of their own."""
+        return {}
+
+    @classmethod
+    def companions(cls, config: C) -> dict[str, Companion]:
+        """What `run` is given under these settings beside `needs`, by the names it is given under."""
         return {}
 
     @classmethod

@@ -13,6 +13,7 @@ from xbert.artifacts.kinds.scores import Scores, load_scores, save_scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 
 TFIDF, TFIDF_DENSE = "tfidf", "tfidf+dense"
+_NEWER = ("features", "dense_scale", "matcher_weight", "linear_weight")  # what older formats lack
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ class LinearRanker(Artifact):
     """A weight vector per label, in chunks by cluster; the prior of each label; S': the best labels of every document."""
 
     kind: ClassVar[str] = "linear_ranker"
-    format: ClassVar[int] = 3  # 2 had no `features`, `dense_scale` and `matcher_weight`
+    format: ClassVar[int] = 4  # 2 had no `features`, `dense_scale` and `matcher_weight`, 3 no `linear_weight`
 
     weights: ChunkedWeights
     prior: Array  # float32: share of the training documents that have the label
@@ -30,6 +31,7 @@ class LinearRanker(Artifact):
     features: str = TFIDF  # what a document is described by: its terms, or also the vector a matcher has of it
     dense_scale: float = 1.0  # the length those vectors are given
     matcher_weight: float = 1.0  # the power of the matcher's score in the product of both
+    linear_weight: float = 0.0  # the power of a linear matcher's score, where both are asked
 
     def __post_init__(self) -> None:
         if len(self.prior) != self.weights.n_children:
@@ -53,7 +55,7 @@ class LinearRanker(Artifact):
         self.weights.save(folder, "labels")
         save_array(folder / "prior.npy", self.prior)
         header = {"n_terms": self.weights.n_terms, "post_processor": self.post_processor, "top": self.top}
-        header |= {"features": self.features, "dense_scale": self.dense_scale, "matcher_weight": self.matcher_weight}
+        header |= {name: getattr(self, name) for name in _NEWER}
         write_json(folder / "linear_ranker.json", {**header, "scores": save_scores(folder, self.scores)})
 
     @classmethod
@@ -63,7 +65,7 @@ class LinearRanker(Artifact):
         weights = ChunkedWeights.load(folder, "labels", header["n_terms"])
         scores = load_scores(folder, header["scores"])
         prior = load_array(folder / "prior.npy", np.float32)
-        newer = {name: header[name] for name in ("features", "dense_scale", "matcher_weight") if name in header}
+        newer = {name: header[name] for name in _NEWER if name in header}
         return cls(weights, prior, scores, header["post_processor"], header["top"], **newer)
 
     def summary(self) -> dict[str, Any]:

@@ -36,6 +36,33 @@ def combine(members: Sequence[Scores], way: str, weights: Sequence[float], top: 
     return _sorted_top(unique, np.clip(total, 0, 1), members[0], top)
 
 
+def blend(members: Sequence[Scores], powers: Sequence[float]) -> Scores:
+    """The product of the members' scores, each raised to its power; every target that any member lists, best first.
+
+    A target that a member did not list scores no more with it than its last one: it counts as that. A member that lists
+    nothing of a document has no say in it.
+
+    >>> a = Scores.of_top(np.array([[0, 1]]), np.array([[0.9, 0.4]]), 3)
+    >>> b = Scores.of_top(np.array([[2, 1]]), np.array([[0.6, 0.5]]), 3)
+    >>> targets, scores = blend([a, b], [1, 1]).top(3)
+    >>> targets.tolist(), scores.round(2).tolist()
+    ([[0, 2, 1]], [[0.45, 0.24, 0.2]])
+    """
+    keys, above, start = [], [], np.zeros(members[0].n_docs)
+    for member, power in zip(members, powers, strict=True):
+        S, lengths = member.S, member.S.row_lengths()
+        logs = power * np.log(np.maximum(S.values().astype(np.float64), np.finfo(np.float32).tiny))
+        last = np.zeros(S.n_rows)
+        last[lengths > 0] = logs[S.indptr[1:][lengths > 0] - 1]
+        documents = np.repeat(np.arange(S.n_rows, dtype=np.int64), lengths)
+        keys.append(documents * S.n_cols + S.indices)
+        above.append(logs - last[documents])
+        start += last
+    unique, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    total = np.bincount(inverse, np.concatenate(above), len(unique)) + start[unique // members[0].n_targets]
+    return _sorted_top(unique, np.exp(np.minimum(total, 0)), members[0], members[0].n_targets)
+
+
 def _entries(members: Sequence[Scores], way: str, weights: Sequence[float], places: int) -> tuple[Array, Array, Array]:
     """(document, label, contribution) of every member's every entry."""
     shares = np.asarray(weights, float) / sum(weights) if way == WEIGHTED else np.full(len(members), 1 / len(members))

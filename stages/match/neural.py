@@ -18,7 +18,7 @@ from xbert.stages.neural import tokens
 from xbert.stages.neural.names import BCE, BILSTM, CLS, DEVICES, ENCODERS, HEADS, LOSSES, MEAN, POOLING, PRECISIONS, TRANSFORMER
 from xbert.stages.neural.pretrained import MINILM, own_files
 
-_SECONDS = 1.4e-4  # to learn from one token of a small encoder on one core, forward and backward
+_SECONDS = 4.5e-4  # to learn from one token of a small encoder on one core, forward and backward
 PRIOR = "prior"  # heads begin with each cluster's share of the documents
 _WIDTH = 384  # of a small encoder
 _BYTES = 1.2e9  # of a small encoder while it learns: weights, gradients, the optimizer's memory, activations

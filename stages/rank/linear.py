@@ -17,8 +17,9 @@ from xbert.artifacts.kinds.neural_matcher import LINEAR, NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.kinds.weights import ChunkedWeights
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import Config, Estimate, Method, Shape, Work, setting
+from xbert.stages.base import Companion, Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.kernels import levels, scoring
+from xbert.stages.kernels.combine import blend
 from xbert.stages.kernels.cost import RANKER_PASSES, Level
 from xbert.stages.kernels.dense import Vectors, concatenate
 from xbert.stages.kernels.levels import Solver
@@ -26,6 +27,7 @@ from xbert.stages.kernels.levels import Solver
 NEGATIVES = ("tfn", "man", "tfn+man")
 HONEST = (OUT_OF_FOLD, LINEAR)  # no training document was seen by the classifier that scored it
 _WIDTH = 384  # of a document's vector, where the encoder is not there to be asked
+_LINEAR_BEAM = 20  # clusters of a document that a linear matcher is asked for beside a neural one
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class LinearConfig(Config):
     )
     dense_scale: float = setting(1.0, "length of those vectors; the terms of a document have length 1", low=0.0)
     matcher_weight: float = setting(1.0, "power of the matcher's score in the product with the ranker's (X-BERT: 1)", low=0.0)
+    linear_weight: float = setting(
+        0.0, "power of the score of a linear matcher that is asked beside a neural one (X-BERT: 0, none is)", low=0.0
+    )
     cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
     tolerance: float = setting(0.3, "stop a classifier when its optimality gap is below this", low=1e-8)
@@ -71,6 +76,18 @@ class Linear(Method[LinearConfig]):
         """Matcher-aware negatives need scores the matcher did not learn by heart, dense features an encoder."""
         refuse_learnt_scores(config.negatives, getattr(others["match"], "train_scores", OUT_OF_FOLD))
         refuse_missing_vectors(config.features, getattr(others["match"], "head", None) == "cls")
+        if config.linear_weight > 0 and not hasattr(others["match"], "encoder"):
+            raise InputError(
+                f"[rank] linear_weight = {config.linear_weight:g} asks a linear matcher beside a neural one, and [match] is "
+                "linear itself: set linear_weight = 0"
+            )
+
+    @classmethod
+    def companions(cls, config: LinearConfig) -> dict[str, Companion]:
+        """A linear matcher over the same clusters, if its scores count."""
+        if config.linear_weight == 0:
+            return {}
+        return {LINEAR: Companion("match", "linear", {"beam": _LINEAR_BEAM, "train_scores": "none"})}
 
     @classmethod
     def estimate(cls, config: LinearConfig, shape: Shape, threads: int) -> Estimate:
@@ -96,10 +113,15 @@ class Linear(Method[LinearConfig]):
         dense = Vectors(vectors["train"], config.dense_scale) if vectors else None
         weights = fit(dataset, features, index, proposals(matcher, index, config), dense, config, work)
         prior = (dataset.label_counts() / dataset.train.n_docs).astype(np.float32)
-        how: tuple[Any, ...] = (config.post_processor, config.top, config.features, config.dense_scale, config.matcher_weight)
-        ranker, clusters = LinearRanker(weights, prior, {}, *how), matcher.scores_of(index)
+        powers = config.matcher_weight, config.linear_weight
+        ranker = LinearRanker(
+            weights, prior, {}, config.post_processor, config.top, config.features, config.dense_scale, *powers
+        )
+        clusters, linear = matcher.scores_of(index), inputs[LINEAR].scores_of(index) if LINEAR in inputs else {}
         scores = {
-            split: rank(features.X[split], clusters[split], ranker, config.top, work.threads, vectors.get(split))
+            split: rank(
+                features.X[split], clusters[split], ranker, config.top, work.threads, vectors.get(split), linear.get(split)
+            )
             for split in dataset.held_out
         }
         return replace(ranker, scores=scores)
@@ -161,18 +183,32 @@ def fit(
         return levels.train(problem, solver, work.threads, pieces, bar.advance, work.memory, work.folder, "labels")
 
 
-def rank(X: Sparse, clusters: Scores, ranker: LinearRanker, top: int, threads: int, vectors: Array | None = None) -> Scores:
+def rank(
+    X: Sparse,
+    clusters: Scores,
+    ranker: LinearRanker,
+    top: int,
+    threads: int,
+    vectors: Array | None = None,
+    linear: Scores | None = None,
+) -> Scores:
     """The best labels of each document; one of which nothing is known gets the labels' frequencies.
 
-    `vectors` are the documents' vectors, of a ranker that takes them; another one does not look at them.
+    `vectors` are the documents' vectors, of a ranker that takes them, and `linear` the clusters by a linear matcher, of one
+    that asks it too; another one does not look at them.
     """
     weights, prior, dense = ranker.weights, ranker.prior, _dense_part(X, ranker, vectors)
+    power = ranker.matcher_weight
+    if ranker.linear_weight > 0:
+        if linear is None:
+            raise InputError("the ranker asks a linear matcher too, and its clusters are not given")
+        clusters, power = blend([clusters, linear], [power, ranker.linear_weight]), 1.0
 
     def block(start: int, stop: int) -> Scores:
         rows = X.slice(start, stop)
         if dense is not None:
             rows = concatenate(rows, dense[start:stop], ranker.dense_scale)
-        now = scoring.Beam.of_scores(clusters.S.slice(start, stop), ranker.matcher_weight)
+        now = scoring.Beam.of_scores(clusters.S.slice(start, stop), power)
         return scoring.step(rows, now, weights, ranker.post_processor, top, scoring.scratch(rows.n_cols)).to_scores(len(prior))
 
     scores = scoring.by_blocks(X.n_rows, threads, block, len(prior))

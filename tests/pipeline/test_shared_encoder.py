@@ -1,5 +1,6 @@
 """Several clusterings with one fine-tuned encoder, from the experiment file to tags."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
@@ -14,7 +15,7 @@ from xbert.stages.match.linear import LinearConfig
 MODELS = (
     '[[model]]\nname = "coarse"\nindex = { clusters = 3 }\n'
     '[[model]]\nname = "fine"\nindex = { clusters = 6, seed = 1 }\n'
-    '[[model]]\nname = "again"\nindex = { clusters = 6, seed = 1 }\nrank = { matcher_weight = 0.5 }\n'
+    '[[model]]\nname = "again"\nindex = { clusters = 6, seed = 1 }\nrank = { matcher_weight = 0.5, linear_weight = 0.5 }\n'
 )
 SHARED = ["match.shared=true", "match.train_scores=linear", "rank.negatives=tfn+man", "rank.features=tfidf+dense"]
 
@@ -49,6 +50,22 @@ def test_every_clustering_has_honest_scores_of_its_own(runner, model, work):
     expected = linear.out_of_fold(features.X["train"], targets, index, LinearConfig(), work)
     assert found.S.indices.tolist() == expected.S.indices.tolist()
     assert found.S.values().tolist() == pytest.approx(expected.S.values().tolist())
+
+
+def test_a_linear_matcher_beside_the_encoder_is_made_of_the_same_clusters(runner):
+    made = runner.graph.models["again"]
+    beside = runner.artifact(made["linear"])
+    assert beside.n_clusters == runner.artifact(made["index"]).n_clusters
+    assert "linear" not in runner.graph.models["fine"]
+    assert not np.array_equal(
+        *(runner.artifact(runner.graph.models[m]["rank"]).scores["valid"].top(1)[1] for m in ("fine", "again"))
+    )
+
+
+def test_its_weight_can_be_changed_without_training_a_matcher_again(runner):
+    overrides = [*SHARED, "model.again.rank.linear_weight=2.0"]
+    changed = Runner(read(runner.experiment.path, overrides), Console(quiet=True))
+    assert changed.run(["rank"], dry_run=True) == ["again/rank"]
 
 
 def test_a_tagger_says_of_a_text_what_the_run_found(runner):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from xbert.artifacts.kinds.scores import Scores
-from xbert.stages.kernels.combine import combine
+from xbert.stages.kernels.combine import blend, combine
 
 
 def scores(rows, n_targets=6):
@@ -50,3 +50,19 @@ def test_the_result_is_a_proper_score_list(way):
 
 def test_one_model_alone_keeps_its_order():
     assert combine([B], "average", [1], 5, 2).top(2)[0].tolist() == B.top(2)[0].tolist()
+
+
+def test_a_blend_is_the_product_of_powers_and_a_target_not_listed_counts_as_the_last_one():
+    first = [(0, 0.9 * 0.5**2), (2, 0.2 * 0.6**2), (1, 0.2 * 0.5**2)]
+    second = [(4, 0.4 * 0.8**2), (3, 0.4 * 0.6**2)]
+    assert listed(blend([A, B], [1, 2])) == [[(label, round(value, 3)) for label, value in row] for row in (first, second)]
+
+
+def test_a_member_that_lists_nothing_has_no_say():
+    empty = Scores.of_top(np.full((2, 1), -1, np.int32), np.zeros((2, 1), np.float32), 6)
+    assert listed(blend([A, empty], [1, 1])) == listed(A)
+
+
+@pytest.mark.parametrize("powers", [(1, 1), (0.3, 0.7), (0, 2)])
+def test_a_blend_is_a_proper_score_list(powers):
+    blend([A, B], powers).check("blend")

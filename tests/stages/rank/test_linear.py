@@ -278,3 +278,32 @@ def test_the_proposals_are_the_matchers_best_clusters(meaningless):
     assert best.shape == (240, N_CLUSTERS)
     assert np.array_equal(best.row_lengths(), np.full(240, 2))
     assert linear.proposals(meaningless["match"], meaningless["index"], LinearConfig(negatives="tfn")) is None
+
+
+class Beside:
+    """A linear matcher, as far as a ranker looks at it."""
+
+    def __init__(self, scores):
+        self.scores_of = lambda index: scores
+
+
+def test_a_linear_matcher_beside_the_neural_one_decides_where_that_is_sure_of_nothing(meaningless, run):
+    right = [CLUSTERS[row[0]] for row in (meaningless["data"].splits["test"].Y.row(i) for i in range(60))]
+    sure = Scores.of_top(np.array(right, np.int32)[:, None], np.full((60, 1), 0.9, np.float32), N_CLUSTERS)
+    others = np.array([[c for c in range(N_CLUSTERS) if c != one] for one in right], np.int32)
+    told = Scores.of_top(np.c_[sure.top(1)[0], others], np.tile(np.float32([0.9, 1e-6, 1e-6]), (60, 1)), N_CLUSTERS)
+    ranker = run(meaningless | {"linear": Beside({"test": told})}, linear_weight=1.0)
+    first, _ = ranker.scores["test"].top(1)
+    assert [CLUSTERS[int(label)] for label in first[:, 0]] == right
+    silent, _ = run(meaningless).scores["test"].top(1)
+    assert [CLUSTERS[int(label)] for label in silent[:, 0]] != right
+
+
+def test_a_ranker_that_asks_a_linear_matcher_must_be_given_its_clusters(meaningless, run):
+    with pytest.raises(InputError, match="its clusters are not given"):
+        run(meaningless, linear_weight=1.0)
+
+
+def test_a_linear_matcher_is_not_asked_beside_itself():
+    with pytest.raises(InputError, match="set linear_weight = 0"):
+        Linear.check(LinearConfig(linear_weight=0.5), {"match": Config()})
