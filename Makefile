@@ -58,11 +58,12 @@ lint: $(VENV)/.test
 	  "$(abspath $(BIN)/mypy)" --config-file xbert/setup.cfg --cache-dir "$(CURDIR)/.mypy_cache" -m xbert -m xbert.cli -p xbert.artifacts -p xbert.stages -p xbert.pipeline; \
 	  status=$$?; rm -r "$$folder"; exit $$status
 
-# xbert beside its peers on DATA (a folder with train.jsonl and test.jsonl); PEERS_HOME says where the peers are installed.
+# xbert beside its peers on DATA (a folder with train.jsonl and test.jsonl); PEERS_HOME says where the peers are installed, BENCH
+# holds further options of side_by_side.py, such as BENCH="--slow-rounds 1".
 bench: $(VENV)/.test
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }
 	@test -d "$${PEERS_HOME:-$$HOME/.cache/xbert-peers}" || bash benchmarks/install_peers.sh
-	$(BIN)/python benchmarks/side_by_side.py "$(DATA)" --out docs/benchmarks
+	$(BIN)/python benchmarks/side_by_side.py "$(DATA)" --out docs/benchmarks $(BENCH)
 	$(BIN)/python benchmarks/side_by_side.py --report docs/benchmarks --out docs/benchmarks.md
 
 clean:

@@ -65,13 +65,19 @@ def part(result: dict[str, Any], image: str | None) -> list[str]:
     vectors = f" ({machine['vectors']})" if machine.get("vectors") else ""
     found.append(
         f"{machine['cores']} cores of {machine['cpu']}{vectors}, {machine['ram_gb']:g} GB, {machine['system']}; "
-        f"{result['date']}, {result['rounds']} rounds, xbert at {result['commit'] or 'no known commit'}."
+        f"{result['date']}, {result['rounds']} rounds, xbert at {result['commit'] or 'no known commit'}.{more_seeds(result)}"
     )
     found.append(table(result))
     if image:
         found.append(f"![{PLOTTED} against training time, {result['dataset']}]({image})")
     found.append(notes(result))
     return found
+
+
+def more_seeds(result: dict[str, Any]) -> str:
+    """Whether accuracy is over more seeds than the rounds have."""
+    seeds = result.get("seeds", 0)
+    return f" Accuracy of xbert and PECOS is over {seeds} seeds." if seeds > result["rounds"] else ""
 
 
 def table(result: dict[str, Any]) -> str:
@@ -93,6 +99,8 @@ def notes(result: dict[str, Any]) -> str:
         python = f", Python {steps[0]['python']}" if steps else ""
         fewer = len(system["rounds"]) < result["rounds"]
         rounds = f" Only {len(system['rounds'])} of the {result['rounds']} rounds." if fewer else ""
+        if "measured" in system:
+            rounds += f" Measured on {system['measured']['date']}, beside xbert at {system['measured']['commit']}."
         lines.append(f"- {system['title']}: {system['settings']} ({versions}{python}).{rounds}{compiling(system)}")
     lines += [f"- {title} was not installed and is left out." for title in result["absent"]]
     lines += [f"- {sentence}" for sentence in disturbance(result)]

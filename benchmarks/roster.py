@@ -55,6 +55,10 @@ class Entrant:
         """Done once, before the rounds."""
         return [Step("train_text", model="text")] if self.own_text else []
 
+    def accuracy(self) -> list[Step]:
+        """All that a further seed needs."""
+        return [Step("train"), Step("predict", variant=self.variants[0], top=True)]
+
     def round(self) -> Iterator[Step]:
         """Done in every round."""
         if self.key == WITH_DEFAULT:

@@ -145,6 +145,7 @@ def measure(given: argparse.Namespace, work: Path, path: Path) -> dict[str, Any]
         bench.warn(f"{title} is not installed under {given.peers_home.name}/ and left out")
     facts = prepare(bench, given.peers_home)
     systems: dict[str, dict[str, Any]] = {}
+    kept = kept_figures(path, facts, everyone) if given.only else {}
     result = {
         "dataset": path.stem, "date": datetime.date.today().isoformat(), "commit": commit(), "machine": machine.about(),
         "data": facts, "rounds": 0, "recipe": recipe, "absent": absent, "warnings": bench.warnings, "systems": systems,
@@ -158,8 +159,30 @@ def measure(given: argparse.Namespace, work: Path, path: Path) -> dict[str, Any]
                 continue
             systems[each.key]["rounds"].append({"seed": seed, "steps": bench.steps(each, each.round(), seed)})
         result["rounds"] = seed
-        path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return result
+        write(path, result, kept)
+    for seed in range(given.rounds + 1, given.rounds + given.more_seeds + 1):
+        for each in everyone:
+            if each.key in roster.FAST:
+                systems[each.key]["rounds"].append({"seed": seed, "steps": bench.steps(each, each.accuracy(), seed)})
+        result["seeds"] = seed
+        write(path, result, kept)
+    return {**result, "systems": systems | kept}
+
+
+def kept_figures(path: Path, facts: dict[str, Any], measured: list[Entrant]) -> dict[str, Any]:
+    """What the file says of systems that are not measured now, on the same data; each with when it was measured."""
+    old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if {key: old.get("data", {}).get(key) for key in ("labels", "terms")} != {key: facts[key] for key in ("labels", "terms")}:
+        return {}
+    now = {each.key for each in measured}
+    when = {"date": old["date"], "commit": old["commit"]}
+    return {key: {"measured": when, **system} for key, system in old["systems"].items() if key not in now}
+
+
+def write(path: Path, result: dict[str, Any], kept: dict[str, Any]) -> None:
+    """The figures so far, those of systems that were measured at another time last."""
+    content = {**result, "systems": result["systems"] | kept}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def commit() -> str:
@@ -181,10 +204,11 @@ def options() -> argparse.ArgumentParser:
     found.add_argument("--peers-home", type=Path, default=roster.DEFAULT_HOME, help="where the peers' environments are")
     found.add_argument("--rounds", type=int, default=3)
     found.add_argument("--slow-rounds", type=int, help="rounds of all but xbert and PECOS; by default as many as --rounds")
+    found.add_argument("--more-seeds", type=int, default=0, help="further seeds of xbert and PECOS, for their accuracy alone")
     found.add_argument("--recipe", default="linear-fast", help="xbert's settings")
     found.add_argument("--with-default", action="store_true", help=f"also xbert's recipe {roster.FALLBACK!r} from text")
     found.add_argument("--sklearn-labels", type=int, default=100, help="labels scikit-learn is trained on, at most")
-    found.add_argument("--only", help="keys of systems, with commas: for a trial")
+    found.add_argument("--only", help="keys of systems, with commas; the file keeps the figures of the others")
     found.add_argument("--wait", type=float, default=120, help="most seconds to wait for idle cores before a step")
     found.add_argument("--timeout", type=float, default=3600, help="most seconds of one step")
     found.add_argument("--work", type=Path, help="folder for rows and models, kept; by default one that is removed")
