@@ -100,7 +100,8 @@ def notes(result: dict[str, Any]) -> str:
         fewer = len(system["rounds"]) < result["rounds"]
         rounds = f" Only {len(system['rounds'])} of the {result['rounds']} rounds." if fewer else ""
         if "measured" in system:
-            rounds += f" Measured on {system['measured']['date']}, beside xbert at {system['measured']['commit']}."
+            when = system["measured"]
+            rounds += f" Measured apart ({when['date']}, beside xbert at {when['commit']}): its ratios compare two occasions."
         lines.append(f"- {system['title']}: {system['settings']} ({versions}{python}).{rounds}{compiling(system)}")
     lines += [f"- {title} was not installed and is left out." for title in result["absent"]]
     lines += [f"- {sentence}" for sentence in disturbance(result)]
