@@ -65,6 +65,10 @@ class NeuralConfig(Config):
         "scores of the training documents: 'linear' takes those of an out-of-fold linear matcher, which a ranker may use",
         choices=("none", IN_SAMPLE, LINEAR),
     )
+    train_vectors: bool = setting(
+        False,
+        "read the training documents once more for their vectors, which [rank] features = 'tfidf+dense' learns from",
+    )
     shared: bool = setting(False, "one encoder for all models with these settings, with a head for each of their clusterings")
     words: int = setting(80_000, "words of the vocabulary under encoder 'bilstm'", low=1)
     word_vectors: str = setting("", "file of word vectors under encoder 'bilstm': a word and its numbers a line", path=True)
@@ -98,6 +102,10 @@ class Neural(Method[NeuralConfig]):
                 f"[match] head_start = {LINEAR!r} is for head = {CLS!r}, which is linear in the encoder's vectors, and head is "
                 f"{config.head!r}: set head_start = {PRIOR!r}"
             )
+        if config.train_vectors and config.head != CLS:
+            raise InputError(
+                f"[match] train_vectors is for head = {CLS!r}: head = {config.head!r} has no vectors worth keeping"
+            )
         if config.head_start == LINEAR and config.encoder == BILSTM:
             raise InputError(
                 f"[match] head_start = {LINEAR!r} is for pre-trained encoders: a bilstm's vectors say nothing at first; "
@@ -108,7 +116,9 @@ class Neural(Method[NeuralConfig]):
     def estimate(cls, config: NeuralConfig, shape: Shape, threads: int) -> Estimate:
         """Tokens read, forward and backward in every epoch, forward once more at the end."""
         per_doc = min(config.max_tokens, 0.3 * shape.text_bytes / max(shape.n_docs + shape.n_held_out, 1) + 2)
-        learnt, asked = shape.n_docs * config.epochs, shape.n_docs + shape.n_held_out * (config.epochs + 1) / 2
+        learnt, asked = shape.n_docs * config.epochs, shape.n_held_out * (config.epochs + 1) / 2
+        if config.train_vectors or config.train_scores == IN_SAMPLE:
+            asked += shape.n_docs
         seconds = _SECONDS * per_doc * (learnt + asked / 3) / threads
         disk = 9e7 + 2 * _WIDTH * (shape.n_docs + shape.n_held_out)
         if config.freeze_layers and config.cache_frozen:
@@ -130,7 +140,7 @@ class Neural(Method[NeuralConfig]):
         ]
         for splits in scores:
             if config.train_scores == "none":
-                splits.pop("train", None)
+                splits.pop("train", None)  # read for its vectors alone
         vectors = {split: found for split, (found, _) in tuned.answers.items()} if config.head == CLS else {}
         clusterings = [Clustering(index.digest(), index.n_clusters) for index in indexes]
         return NeuralMatcher(

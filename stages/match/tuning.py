@@ -11,6 +11,7 @@ import torch
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.label_index import LabelIndex
+from xbert.artifacts.kinds.linear_matcher import IN_SAMPLE
 from xbert.artifacts.kinds.neural_matcher import LINEAR, WEIGHTS
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
@@ -23,7 +24,6 @@ from xbert.stages.neural.building import build_encoder, build_head
 from xbert.stages.neural.devices import Arithmetic, choose_device, out_of_memory_errors, torch_threads
 from xbert.stages.neural.frozen import remembered
 from xbert.stages.neural.head_start import start_linear
-from xbert.stages.neural.names import CLS
 from xbert.stages.neural.network import Network
 from xbert.stages.neural.ranks import Ranks
 from xbert.stages.neural.tokens import Pieces, Reading
@@ -51,7 +51,8 @@ def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig"
         training = job.train()
         job.network.encoder.save_files(work.folder)
         _write_weights(job.network, work)
-        splits = [split for split in dataset.splits if split != "train" or config.train_scores != "none" or config.head == CLS]
+        train_too = config.train_scores == IN_SAMPLE or config.train_vectors
+        splits = [split for split in dataset.splits if split != "train" or train_too]
         answers = {split: job.ask(split) for split in splits}
     return Tuned(job.describe(), answers, training.progress.history)
 

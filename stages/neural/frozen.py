@@ -6,30 +6,26 @@ tokens are the numbers of kept rows, and knows nothing of all this: batches and 
 """
 
 import hashlib
-import io
-import shutil
 import time
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
-from numpy.lib import format as npy
-from torch import Tensor, nn
 
-from xbert.artifacts.arrays import Array, load_array
+from xbert.artifacts.arrays import Array
 from xbert.artifacts.store import PIECES
 from xbert.stages.base import Work
 from xbert.stages.neural.devices import Arithmetic
-from xbert.stages.neural.heads.cls import Cls, pool
+from xbert.stages.neural.frozen_parts import NotKept, Part, part_of
 from xbert.stages.neural.names import BF16
 from xbert.stages.neural.network import Network
 from xbert.stages.neural.ranks import Ranks
+from xbert.stages.neural.row_file import RowFile
 from xbert.stages.neural.states import Batch, States, make_batch
 from xbert.stages.neural.tokens import Pieces
 
@@ -44,10 +40,6 @@ _NEAR, _NEAR_BF16 = 0.01, 0.05  # how far apart they may be, relative: half prec
 _SPOILT = 2**40  # in place of a checksum: a block that half precision cannot hold
 _SECONDS_BETWEEN = 60.0
 _ODD = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)  # what an unforeseen architecture may cause
-
-
-class NotKept(Exception):
-    """Why the frozen layers have to be read anew in every epoch."""
 
 
 @contextmanager
@@ -70,151 +62,6 @@ def remembered(
         yield reader.rows
     finally:
         encoder.remembered = None
-
-
-# The part of an encoder that is read once, and how the rest goes on from it.
-
-
-@dataclass(frozen=True)
-class Part(ABC):
-    """What is read once."""
-
-    encoder: "Transformer"
-    per_token: ClassVar[bool] = True  # a row a token, or a row a document
-    dtype: ClassVar[type[np.floating[Any]]] = np.float16
-
-    @abstractmethod
-    def give(self, batch: Batch) -> Tensor:
-        """What is kept of a batch, (P, T, H) or (B, 1, H)."""
-
-    def go_on(self, batch: Batch, given: Tensor) -> States:
-        """The encoder's states, from what was kept."""
-        return States((given.float(),), batch.mask, batch.owner, batch.n_docs)
-
-    def whole(self, batch: Batch) -> Tensor:
-        """The last of those states with nothing kept: what `go_on` must come to."""
-        return self.give(batch)
-
-
-@dataclass(frozen=True)
-class _Documents(Part):
-    """A whole encoder under heads that read one vector a document: that vector, as if it were the only token's."""
-
-    pooling: str
-    per_token = False
-    dtype = np.float32  # so few that nothing need be rounded
-
-    def give(self, batch: Batch) -> Tensor:
-        return pool(self.encoder.read(batch), self.pooling)[:, None]
-
-
-@dataclass(frozen=True)
-class _Tokens(Part):
-    """A whole encoder under heads that read all tokens."""
-
-    def give(self, batch: Batch) -> Tensor:
-        return self.encoder.read(batch).last
-
-
-@dataclass(frozen=True)
-class _Layers(Part):
-    """The lowest layers of any Hugging Face encoder: while the rest goes on, they all answer with what was kept.
-
-    So the library's own code makes masks and positions for the layers above, whatever the architecture does there.
-    """
-
-    lowest: Sequence[nn.Module]
-    turned: bool  # XLNet: (T, P, H)
-    rest: tuple[Any, ...] | None  # where a layer gives a tuple: what follows the tokens' vectors
-    given: torch.dtype
-
-    @classmethod
-    def of(cls, encoder: "Transformer", device: torch.device) -> "_Layers":
-        """See what they give; what they depend on may not learn."""
-        lowest, batch = list(encoder.layers())[: encoder.frozen_layers], small_batch(encoder, device)
-        output = output_of(encoder, lowest[-1], batch)
-        first, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
-        if not isinstance(first, Tensor) or any(each is not None for each in rest or ()):
-            raise NotKept("they pass on more than the tokens' vectors")
-        shapes = [(*shape, encoder.width) for shape in (batch.ids.shape, batch.ids.T.shape)]
-        if tuple(first.shape) not in shapes:
-            raise NotKept(f"they give {tuple(first.shape)} where one vector a token would be {shapes[0]}")
-        if first.requires_grad:
-            raise NotKept("something that learns feeds them")
-        return cls(encoder, lowest, tuple(first.shape) == shapes[1], rest, first.dtype)
-
-    def give(self, batch: Batch) -> Tensor:
-        output = output_of(self.encoder, self.lowest[-1], batch)
-        given: Tensor = output if self.rest is None else output[0]
-        return given.transpose(0, 1) if self.turned else given
-
-    def go_on(self, batch: Batch, given: Tensor) -> States:
-        given = (given.transpose(0, 1) if self.turned else given).to(self.given)
-        with _answering(self.lowest, given if self.rest is None else (given, *self.rest)):
-            return self.encoder.read(batch)
-
-    def whole(self, batch: Batch) -> Tensor:
-        return self.encoder.read(batch).last
-
-
-@contextmanager
-def _answering(layers: Sequence[nn.Module], output: Any) -> Iterator[None]:
-    """Inside, those layers compute nothing and give `output`."""
-    for layer in layers:
-        layer.forward = lambda *_, **__: output
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del layer.forward
-
-
-class _Reached(Exception):
-    """Thrown to leave an encoder after a layer: what is above is not needed."""
-
-    def __init__(self, output: Any) -> None:
-        super().__init__()
-        self.output = output
-
-
-def output_of(encoder: "Transformer", layer: nn.Module, batch: Batch) -> Any:
-    """What that layer gives, or None if the encoder never asks it."""
-
-    def leave(module: nn.Module, arguments: Any, output: Any) -> None:
-        raise _Reached(output)
-
-    handle = layer.register_forward_hook(leave)
-    try:
-        encoder.read(batch)
-    except _Reached as reached:
-        return reached.output
-    finally:
-        handle.remove()
-    return None
-
-
-def feeders(output: Any) -> list[nn.Parameter]:
-    """The weights that learn and that a layer's output depends on, by autograd's own account of it."""
-    first = output[0] if isinstance(output, tuple) else output
-    todo, seen, found = [getattr(first, "grad_fn", None)], set(), []
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        todo += [before for before, _ in node.next_functions]
-    return found
-
-
-def small_batch(encoder: "Transformer", device: torch.device) -> Batch:
-    """One document of three tokens: to see what a layer gives."""
-    ids = torch.full((1, 3), encoder.tokenizer.padding, device=device)
-    return Batch(ids, torch.ones_like(ids), torch.zeros(1, dtype=torch.int64, device=device), 1)
-
-
-# Rows: read, checked against the usual way, and fed back.
 
 
 @dataclass(frozen=True)
@@ -305,7 +152,7 @@ def _agreed_part(network: Network, pieces: Pieces, device: torch.device, arithme
     """What can be kept, found to give the same as the usual way, in all processes."""
     why, part = "", None
     try:
-        part = _part(network, device, arithmetic)
+        part = part_of(network, device, arithmetic)
         spread = np.linspace(0, pieces.n_docs - 1, min(_PROBE, pieces.n_docs)).astype(np.int64)
         some = np.argsort(pieces.lengths(), kind="stable")[spread]  # short and long: what padding does must show
         distance = _Reader(part, pieces.take(some), device, arithmetic).distance()
@@ -320,68 +167,10 @@ def _agreed_part(network: Network, pieces: Pieces, device: torch.device, arithme
     return part
 
 
-def _part(network: Network, device: torch.device, arithmetic: Arithmetic) -> Part:
-    encoder, heads = cast("Transformer", network.encoder), network.all_heads()
-    if any(parameter.requires_grad for parameter in encoder.parameters()):
-        with arithmetic.context(device):
-            return _Layers.of(encoder, device)
-    first = heads[0]
-    if isinstance(first, Cls) and all(isinstance(head, Cls) and head.pooling == first.pooling for head in heads):
-        return _Documents(encoder, first.pooling)
-    return _Tokens(encoder)
-
-
-# The file: rows on disk, block by block, with a checksum of each.
-
-
-class _RowFile:
-    """An .npy file of rows. It needs no care when written: what a crash left half done has another checksum."""
-
-    def __init__(self, path: Path, n_rows: int, width: int, dtype: type[np.floating[Any]]) -> None:
-        self.path, self.dtype, self.row = path, dtype, width * np.dtype(dtype).itemsize
-        header = io.BytesIO()
-        facts = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (n_rows, width)}
-        npy.write_array_header_1_0(header, facts)
-        self._header = header.getvalue()
-        self.size = len(self._header) + n_rows * self.row
-
-    def make(self) -> None:
-        """An empty file, unless there is one that may hold rows already."""
-        if not self._is_ours():
-            left = shutil.disk_usage(self.path.parent).free
-            if self.size > 0.9 * left:
-                raise NotKept(f"what they give takes {self.size / 1e9:.1f} GB on disk, and there are {left / 1e9:.1f} GB left")
-            with self.path.open("wb") as stream:
-                stream.write(self._header)
-                stream.truncate(self.size)
-
-    def _is_ours(self) -> bool:
-        if not self.path.exists() or self.path.stat().st_size != self.size:
-            return False
-        with self.path.open("rb") as stream:
-            return stream.read(len(self._header)) == self._header
-
-    def write(self, first: int, rows: Array) -> None:
-        """Put rows at their place. Written, not mapped: a full disk is then an error and not the end of the process."""
-        with self.path.open("r+b") as stream:
-            stream.seek(len(self._header) + first * self.row)
-            stream.write(rows.view(np.uint8).data)
-
-    def checksum(self, first: int, last: int) -> int:
-        """Of the rows that are there."""
-        with self.path.open("rb") as stream:
-            stream.seek(len(self._header) + first * self.row)
-            return zlib.crc32(stream.read((last - first) * self.row))
-
-    def open(self) -> Array:
-        """All rows, mapped."""
-        return load_array(self.path, self.dtype, ndim=2)
-
-
 def _fill(reader: _Reader, work: Work, ranks: Ranks) -> Array:
     """All rows: those an interrupted run left, and the missing ones, each process reading its share of the blocks."""
     path = Path(ranks.tell(str(work.folder / PIECES / f"{_NAME}.npy")))
-    file = _RowFile(path, len(reader.rows.ids), reader.width, reader.part.dtype)
+    file = RowFile(path, len(reader.rows.ids), reader.width, reader.part.dtype)
     key, blocks = _key(reader), reader.blocks()
     sums = _begin(file, key, blocks, reader.ends, work, ranks)
     missing, saved = np.flatnonzero(sums < 0), time.monotonic()
@@ -403,7 +192,7 @@ def _fill(reader: _Reader, work: Work, ranks: Ranks) -> Array:
     return file.open()
 
 
-def _begin(file: _RowFile, key: Array, blocks: Array, ends: Array, work: Work, ranks: Ranks) -> Array:
+def _begin(file: RowFile, key: Array, blocks: Array, ends: Array, work: Work, ranks: Ranks) -> Array:
     """The file, and the checksums of the blocks that are whole in it; -1 for those to be read."""
     sums, why = np.full(len(blocks) - 1, -1, np.int64), ""
     if ranks.leads:
@@ -425,7 +214,7 @@ def _begin(file: _RowFile, key: Array, blocks: Array, ends: Array, work: Work, r
     return np.array(told, np.int64)
 
 
-def _make_block(reader: _Reader, file: _RowFile, start: int, stop: int) -> int:
+def _make_block(reader: _Reader, file: RowFile, start: int, stop: int) -> int:
     """Read and write the rows of some documents; gives their checksum."""
     rows = reader.read(start, stop)
     if not np.isfinite(rows).all():

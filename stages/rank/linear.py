@@ -75,7 +75,7 @@ class Linear(Method[LinearConfig]):
     def check(cls, config: LinearConfig, others: Mapping[str, Config]) -> None:
         """Matcher-aware negatives need scores the matcher did not learn by heart, dense features an encoder."""
         refuse_learnt_scores(config.negatives, getattr(others["match"], "train_scores", OUT_OF_FOLD))
-        refuse_missing_vectors(config.features, getattr(others["match"], "head", None) == "cls")
+        refuse_missing_vectors(config.features, getattr(others["match"], "train_vectors", False))
         if config.linear_weight > 0 and not hasattr(others["match"], "encoder"):
             raise InputError(
                 f"[rank] linear_weight = {config.linear_weight:g} asks a linear matcher beside a neural one, and [match] is "
@@ -130,7 +130,7 @@ class Linear(Method[LinearConfig]):
 def vectors_of(matcher: LinearMatcher | NeuralMatcher, config: LinearConfig) -> dict[str, Array]:
     """The documents' vectors of every split, where they are asked for."""
     vectors: dict[str, Array] = getattr(matcher, "vectors", {})
-    refuse_missing_vectors(config.features, bool(vectors))
+    refuse_missing_vectors(config.features, "train" in vectors)
     return vectors if config.features == TFIDF_DENSE else {}
 
 
@@ -158,7 +158,7 @@ def refuse_missing_vectors(features: str, there: bool) -> None:
     if features == TFIDF_DENSE and not there:
         raise InputError(
             f"[rank] features = {TFIDF_DENSE!r} needs the document vectors of a fine-tuned encoder: "
-            f"set [match] method = 'neural' with head = 'cls', or features = {TFIDF!r}"
+            f"set [match] method = 'neural' with head = 'cls' and train_vectors = true, or features = {TFIDF!r}"
         )
 
 

@@ -37,6 +37,7 @@ def refused(xbert, path, *settings):
         (["match.learning_rate=1e30"], "the loss is no longer a number at step"),
         (["match.max_tokens=33"], "[match] max_tokens = 33, but the encoder has 32 positions: set it to at most 32"),
         (["match.freeze_layers=3"], "freeze_layers = 3, but the encoder has 2 layers"),
+        (["match.head=self_attention", "match.train_vectors=true"], "train_vectors is for head = 'cls'"),
         (["match.model=/nowhere/bert"], "the encoder's folder /nowhere/bert does not exist"),
     ],
 )

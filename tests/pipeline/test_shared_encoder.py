@@ -17,7 +17,8 @@ MODELS = (
     '[[model]]\nname = "fine"\nindex = { clusters = 6, seed = 1 }\n'
     '[[model]]\nname = "again"\nindex = { clusters = 6, seed = 1 }\nrank = { matcher_weight = 0.5, linear_weight = 0.5 }\n'
 )
-SHARED = ["match.shared=true", "match.train_scores=linear", "rank.negatives=tfn+man", "rank.features=tfidf+dense"]
+DENSE = ["match.train_vectors=true", "rank.features=tfidf+dense"]
+SHARED = ["match.shared=true", "match.train_scores=linear", "rank.negatives=tfn+man", *DENSE]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from transformers.utils import logging as transformers_logging
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import InputError
 from xbert.stages.neural.encoders.base import Encoder, frozen
-from xbert.stages.neural.frozen import feeders, output_of, small_batch
+from xbert.stages.neural.frozen_parts import feeders, output_of, small_batch
 from xbert.stages.neural.names import EAGER
 from xbert.stages.neural.states import Batch, States
 

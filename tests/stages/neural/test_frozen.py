@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 from xbert.artifacts.sparse import Sparse  # noqa: E402
 from xbert.artifacts.store import PIECES  # noqa: E402
 from xbert.stages.match.neural import Neural, NeuralConfig  # noqa: E402
-from xbert.stages.neural import frozen  # noqa: E402
+from xbert.stages.neural import frozen, frozen_parts, row_file  # noqa: E402
 from xbert.stages.neural.devices import Arithmetic  # noqa: E402
 from xbert.stages.neural.encoders.transformer import Transformer  # noqa: E402
 from xbert.stages.neural.heads.cls import Cls  # noqa: E402
@@ -125,8 +125,8 @@ def test_frozen_layers_do_not_drop_out_and_the_others_do():
     network.train()
     batch = make_batch(pieces, np.arange(5), 0, CPU)
     below, above = (network.encoder.layers()[at] for at in (1, 2))
-    assert torch.equal(*(frozen.output_of(network.encoder, below, batch) for _ in range(2)))
-    assert not torch.equal(*(frozen.output_of(network.encoder, above, batch) for _ in range(2)))
+    assert torch.equal(*(frozen_parts.output_of(network.encoder, below, batch) for _ in range(2)))
+    assert not torch.equal(*(frozen_parts.output_of(network.encoder, above, batch) for _ in range(2)))
 
 
 def test_an_encoder_that_mixes_in_padding_is_read_anew_and_says_so(work):
@@ -216,7 +216,7 @@ def test_rows_of_other_weights_or_texts_are_not_used(work):
 def test_a_small_disk_and_large_numbers_are_reasons_to_read_anew(work, monkeypatch):
     network, pieces = make(), make_pieces()
     with monkeypatch.context() as patch:
-        patch.setattr(frozen.shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(1000))
+        patch.setattr(row_file.shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(1000))
         with remember(network, pieces, work) as found:
             assert found is pieces
     assert "GB on disk" in work.said.pop()

@@ -227,7 +227,7 @@ def test_negatives_from_scores_learnt_by_heart_are_refused(meaningless, run, tra
 NO_VECTORS = r"\[rank\] features = 'tfidf\+dense' needs the document vectors of a fine-tuned encoder: set \[match\] method = "
 
 
-@pytest.mark.parametrize("others", [{}, {"head": "self_attention"}])
+@pytest.mark.parametrize("others", [{}, {"train_vectors": False}])
 def test_vectors_of_a_matcher_that_makes_none_are_refused_before_anything_runs(others):
     with pytest.raises(InputError, match=NO_VECTORS):
         Linear.check(LinearConfig(features="tfidf+dense"), settings_of_match(**others))
@@ -235,12 +235,15 @@ def test_vectors_of_a_matcher_that_makes_none_are_refused_before_anything_runs(o
 
 
 def test_vectors_of_an_encoder_are_accepted():
-    Linear.check(LinearConfig(features="tfidf+dense"), settings_of_match(head="cls", train_scores="linear"))
+    Linear.check(LinearConfig(features="tfidf+dense"), settings_of_match(head="cls", train_scores="linear", train_vectors=True))
 
 
 def test_a_matcher_that_kept_no_vectors_is_refused(meaningless, run):
     with pytest.raises(InputError, match=NO_VECTORS):
         run(meaningless | {"match": replace(meaningless["match"], vectors={})}, features="tfidf+dense")
+    held_out = {split: found for split, found in meaningless["match"].vectors.items() if split != "train"}
+    with pytest.raises(InputError, match=NO_VECTORS):
+        run(meaningless | {"match": replace(meaningless["match"], vectors=held_out)}, features="tfidf+dense")
 
 
 def test_documents_that_do_not_fit_the_ranker_are_refused(meaningless, run):
