@@ -46,7 +46,7 @@ class LinearConfig(Config):
         "what labels are learnt from: the documents' terms (X-BERT), or also their vectors by the fine-tuned encoder",
         choices=(TFIDF, TFIDF_DENSE),
     )
-    dense_scale: float = setting(1.0, "length of those vectors; the terms of a document have length 1", low=0.0)
+    dense_scale: float = setting(0.3, "length of those vectors; the terms of a document have length 1", low=0.0)
     matcher_weight: float = setting(1.0, "power of the matcher's score in the product with the ranker's (X-BERT: 1)", low=0.0)
     linear_weight: float = setting(
         0.0, "power of the score of a linear matcher that is asked beside a neural one (X-BERT: 0, none is)", low=0.0

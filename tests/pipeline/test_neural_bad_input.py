@@ -37,12 +37,18 @@ def refused(xbert, path, *settings):
         (["match.learning_rate=1e30"], "the loss is no longer a number at step"),
         (["match.max_tokens=33"], "[match] max_tokens = 33, but the encoder has 32 positions: set it to at most 32"),
         (["match.freeze_layers=3"], "freeze_layers = 3, but the encoder has 2 layers"),
-        (["match.head=self_attention", "match.train_vectors=true"], "train_vectors is for head = 'cls'"),
         (["match.model=/nowhere/bert"], "the encoder's folder /nowhere/bert does not exist"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_sentence(path, xbert, settings, sentence):
     assert sentence in refused(xbert, path, *settings)
+
+
+def test_vectors_of_a_head_that_makes_none_are_refused_with_the_settings(path, xbert):
+    result = xbert("match", path, "-o", "match.head=self_attention", "-o", "match.train_vectors=true")
+    assert result.exit_code == 2
+    assert "[match] train_vectors is for head = 'cls'" in result.stderr
+    assert "Traceback" not in result.output
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
