@@ -163,9 +163,15 @@ def _models(content: dict[str, Any], base: Path) -> dict[str, dict[str, Choice]]
                 raise InputError(f"model {name!r} has no section {key!r}{did_you_mean(key, MODEL_STAGES)}")
             if key != "name" and not isinstance(table[key], dict):
                 raise InputError(f"model {name!r}: {key} must be a section, like {key}.seed = 1, not {table[key]!r}")
-        merged = {stage: {**content.get(stage, {}), **table.get(stage, {})} for stage in MODEL_STAGES}
+        merged = {stage: _merged(stage, content.get(stage, {}), table.get(stage, {})) for stage in MODEL_STAGES}
         models[name] = {stage: _named(f"model {name}", _choice, stage, merged[stage], base) for stage in MODEL_STAGES}
     return models
+
+
+def _merged(stage: str, shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's section: its own settings over the shared ones, which mean nothing to another method than theirs."""
+    usual = shared.get("method", registry.default_method(stage))
+    return dict(own) if own.get("method", usual) != usual else {**shared, **own}
 
 
 def _named(where: str, function: Any, *arguments: Any) -> Any:

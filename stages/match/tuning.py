@@ -1,5 +1,6 @@
 """Fine-tuning for the match stage: from settings to a trained network and its answers."""
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from xbert.stages.neural import checkpoint
 from xbert.stages.neural.answering import Answers, answer_all
 from xbert.stages.neural.arithmetic import choose_arithmetic
 from xbert.stages.neural.building import build_encoder, build_head
-from xbert.stages.neural.devices import Arithmetic, choose_device, out_of_memory_errors, torch_threads
+from xbert.stages.neural.devices import Arithmetic, choose_device, memory_kept, out_of_memory_errors, torch_threads
 from xbert.stages.neural.frozen import remembered
 from xbert.stages.neural.head_start import start_linear
 from xbert.stages.neural.network import Network
@@ -45,7 +46,7 @@ class Tuned:
 def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work) -> Tuned:
     """Fine-tune, write weights and the encoder's files, and ask about every document."""
     ranks = Ranks.current()
-    with out_of_memory_errors(_advice(config)), torch_threads(work.threads), torch.random.fork_rng():
+    with out_of_memory_errors(_advice(config)), memory_kept(), torch_threads(work.threads), torch.random.fork_rng():
         torch.manual_seed(config.seed)
         job = _Job.prepare(dataset, indexes, config, work, ranks)
         training = job.train()
@@ -59,7 +60,7 @@ def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig"
 
 def follow(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work) -> None:
     """The same training in another process, which keeps nothing."""
-    with out_of_memory_errors(_advice(config)), torch_threads(work.threads), torch.random.fork_rng():
+    with out_of_memory_errors(_advice(config)), memory_kept(), torch_threads(work.threads), torch.random.fork_rng():
         torch.manual_seed(config.seed)
         _Job.prepare(dataset, indexes, config, work, Ranks.current()).train()
 
@@ -106,7 +107,8 @@ class _Job:
         encoder.freeze(config.freeze_layers, config.freeze_embeddings)
         if config.gradient_checkpointing:
             encoder.checkpoint_gradients()
-        arithmetic = choose_arithmetic(network, config.precision, device, config.max_tokens, work, ranks)
+        usual = math.ceil(pieces["train"].lengths().mean()) if pieces["train"].n_docs else config.max_tokens
+        arithmetic = choose_arithmetic(network, config.precision, device, usual, work, ranks)
         if config.head_start == LINEAR:
             start_linear(
                 network, pieces["train"], targets["train"], config.head_start_documents, device, arithmetic, work, ranks

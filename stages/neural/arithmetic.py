@@ -17,14 +17,14 @@ _DOCUMENTS, _MOST_TOKENS = 16, 128
 
 
 def choose_arithmetic(
-    network: Network, precision: str, device: torch.device, max_tokens: int, keeper: Keeper, ranks: Ranks
+    network: Network, precision: str, device: torch.device, usual_tokens: int, keeper: Keeper, ranks: Ranks
 ) -> Arithmetic:
-    """The fastest of what the settings allow; a run that goes on uses what it began with."""
+    """The fastest of what the settings allow at the documents' usual length; a run that goes on uses what it began with."""
     found = keeper.recall(_NAME) if ranks.leads else None
     if found is not None:
         chosen = Arithmetic(**json.loads(found["choice"].tobytes()))
     elif ranks.leads:
-        chosen = _measured(network, precision, device, min(max_tokens, _MOST_TOKENS))
+        chosen = _measured(network, precision, device, min(usual_tokens, _MOST_TOKENS))
         keeper.keep(_NAME, {"choice": np.frombuffer(json.dumps(vars(chosen)).encode(), np.uint8)})
     else:
         chosen = Arithmetic(FP32, EAGER)

@@ -1,5 +1,6 @@
 """Where a network runs, and in which precision: chosen by measuring once, and then kept."""
 
+import ctypes
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -84,3 +85,29 @@ def torch_threads(threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+# glibc's numbers for mallopt, and what it starts with.
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+_KEPT, _USUAL = {_MMAP_MAX: 0, _TRIM_THRESHOLD: 2**31 - 1}, {_MMAP_MAX: 65536, _TRIM_THRESHOLD: 128 * 1024}
+
+
+@contextmanager
+def memory_kept() -> Iterator[None]:
+    """Memory that is freed stays with the process until the end, where the C library can do that.
+
+    Every step of learning asks for the same large arrays (gradients of all embeddings and heads) and frees them again. glibc
+    hands those back to the system each time, which then has to clear every page anew: a tenth of the time where texts are short.
+    """
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
+        yield
+        return
+    for setting, value in _KEPT.items():
+        library.mallopt(setting, value)
+    try:
+        yield
+    finally:
+        for setting, value in _USUAL.items():
+            library.mallopt(setting, value)
+        library.malloc_trim(0)

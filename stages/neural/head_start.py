@@ -6,6 +6,9 @@ The output layer is fitted with the head's own loss, every target on its own:
 
 with v the vectors, centred and scaled to a mean square of one: under 'bce', LogisticRegression(C=1/penalty) on them. Some
 thousand documents and some seconds; fine-tuning then does not begin with what a linear model could have told.
+
+L-BFGS looks for w along the principal axes of the vectors, each scaled by the curvature that the loss has there at the start:
+it then needs a third of the rounds.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +31,8 @@ from xbert.stages.neural.tokens import Pieces
 
 _NAME = "head-start"
 _TARGETS = 512  # fitted at once: documents x targets of margins are held
-_ITERATIONS = 40
+_ITERATIONS = 14
+_LEAST_CURVATURE = 1e-3  # of the loss in a margin: a rare target's grows from almost nothing as soon as it is learnt
 _PENALTY = {BCE: 30.0, SQUARED_HINGE: 500.0}  # best for documents not seen: MiniLM on 1,000 documents of EUR-Lex
 
 
@@ -67,34 +71,46 @@ def fit(head: Cls, vectors: Array, Y: Sparse, advance: Callable[[int], None] = l
     X -= mean
     scale = X.square().mean().sqrt().clamp(min=1e-6)
     X /= scale
+    values, axes = torch.linalg.eigh(X.T @ X)
+    X = X @ axes
     counts = Y.column_counts()
     known = np.flatnonzero((counts > 0) & (counts < Y.n_rows))
     advance(Y.n_cols - len(known))
     for start, stop in batches(len(known), _TARGETS):
         some = known[start:stop]
         with torch.enable_grad():
-            weight, bias = _fitted(head, X, _columns(Y, some, device), head.output.bias[some].detach())
+            along, bias = _fitted(head, X, values.clamp(min=0), _columns(Y, some, device), head.output.bias[some].detach())
         with torch.no_grad():
-            head.output.weight[some] = weight / scale
-            head.output.bias[some] = bias - (weight / scale) @ mean
+            weight = along @ axes.T / scale
+            head.output.weight[some] = weight
+            head.output.bias[some] = bias - weight @ mean
         advance(stop - start)
 
 
-def _fitted(head: Cls, X: Tensor, positives: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """The minimum, by L-BFGS from the targets' shares: all documents at once, so that there is nothing random in it."""
+def _fitted(head: Cls, X: Tensor, squares: Tensor, positives: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """The minimum, by L-BFGS from the targets' shares: all documents at once, so that there is nothing random in it.
+
+    `squares` are the sums of squares of X's columns, which are orthogonal.
+    """
     penalty = next(_PENALTY[name] for name, loss in LOSSES.items() if loss is head.criterion)
-    weight = torch.zeros(positives.shape[1], X.shape[1], device=X.device, requires_grad=True)
-    bias = bias.clone().requires_grad_()
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=_ITERATIONS, history_size=8, line_search_fn="strong_wolfe")
+    share = positives.mean(0)
+    curvature = (share * (1 - share)).clamp(min=_LEAST_CURVATURE)[:, None]  # of 'bce'; near enough for the other loss
+    unit = torch.rsqrt(curvature * squares + penalty)  # (targets, D)
+    bias_unit = torch.rsqrt(curvature[:, 0] * len(X))
+    steps = torch.zeros_like(unit, requires_grad=True)
+    bias_steps = torch.zeros_like(bias, requires_grad=True)
+    optimizer = torch.optim.LBFGS([steps, bias_steps], max_iter=_ITERATIONS, history_size=8, line_search_fn="strong_wolfe")
 
     def objective() -> Tensor:
         optimizer.zero_grad()
-        loss = head.criterion.of(X @ weight.T + bias, positives) + penalty / (2 * len(X)) * weight.square().sum()
+        weight = steps * unit
+        margins = X @ weight.T + (bias + bias_steps * bias_unit)
+        loss = head.criterion.of(margins, positives) + penalty / (2 * len(X)) * weight.square().sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
     optimizer.step(objective)  # type: ignore[no-untyped-call]
-    return weight.detach(), bias.detach()
+    return (steps * unit).detach(), (bias + bias_steps * bias_unit).detach()
 
 
 def _columns(Y: Sparse, columns: Array, device: torch.device) -> Tensor:

@@ -2,6 +2,7 @@ import pytest
 
 from xbert.artifacts.errors import InputError, UsageError
 from xbert.pipeline.config import read
+from xbert.stages.match.linear import LinearConfig
 
 
 @pytest.fixture
@@ -31,6 +32,14 @@ def test_a_model_overrides_what_all_share(write):
     content = '[index]\nclusters = 8\nseed = 1\n[[model]]\nname = "a"\n[[model]]\nname = "b"\nindex.seed = 2\n'
     models = read(write(content)).models
     assert [(m["index"].config.clusters, m["index"].config.seed) for m in models.values()] == [(8, 1), (8, 2)]
+
+
+def test_a_model_with_another_method_begins_with_that_methods_defaults(write):
+    """What all share is written for their method: another one would not know the settings."""
+    content = '[match]\nmethod = "neural"\nepochs = 7\n[[model]]\nname = "a"\n[[model]]\nname = "b"\nmatch.method = "linear"\n'
+    models = read(write(content)).models
+    assert models["a"]["match"].config.epochs == 7
+    assert (models["b"]["match"].method.name, models["b"]["match"].config) == ("linear", LinearConfig())
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """Devices, arithmetic, and what is said where memory is short."""
 
+import ctypes
+import resource
+
+import numpy as np
 import pytest
 import torch
 
 from xbert.artifacts.errors import InputError
 from xbert.stages.neural.arithmetic import choose_arithmetic
-from xbert.stages.neural.devices import Arithmetic, choose_device, out_of_memory_errors, torch_threads
+from xbert.stages.neural.devices import Arithmetic, choose_device, memory_kept, out_of_memory_errors, torch_threads
 from xbert.stages.neural.heads.cls import Cls
 from xbert.stages.neural.heads.self_attention import SelfAttention
 from xbert.stages.neural.names import AUTO, BCE, BF16, EAGER, FP32, MEAN, SDPA
@@ -45,6 +49,23 @@ def test_threads_are_as_before_afterwards():
     with torch_threads(before + 1):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
+
+
+def _new_pages(rounds=8, size=48_000_000):
+    """Pages the system had to clear while an array was made and freed again and again."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(rounds):
+        np.ones(size, np.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
+def test_freed_memory_is_kept_only_inside():
+    given_back = _new_pages()
+    with memory_kept():
+        kept = _new_pages()
+    assert kept < given_back / 3
+    assert _new_pages() > given_back / 2
 
 
 @pytest.fixture(params=["bert", "bilstm", "xlnet"])
