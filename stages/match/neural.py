@@ -134,13 +134,14 @@ class Neural(Method[NeuralConfig]):
         refuse_no_text(dataset)
         tuned = tune(dataset, indexes, config, work)
         honest = _stand_in(inputs, indexes, config, work)
+        asked = {split: each for split, each in tuned.answers.items() if each[1]}
         scores = [
-            {**{split: Scores.of_top(*answers[head], index.n_clusters) for split, (_, answers) in tuned.answers.items()}, **own}
+            {
+                **{split: Scores.of_top(*answers[head], index.n_clusters) for split, (_, answers) in asked.items()},
+                **own,
+            }
             for head, (index, own) in enumerate(zip(indexes, honest, strict=True))
         ]
-        for splits in scores:
-            if config.train_scores == "none":
-                splits.pop("train", None)  # read for its vectors alone
         vectors = {split: found for split, (found, _) in tuned.answers.items()} if config.head == CLS else {}
         clusterings = [Clustering(index.digest(), index.n_clusters) for index in indexes]
         return NeuralMatcher(

@@ -39,7 +39,7 @@ class Tuned:
     """What fine-tuning gives."""
 
     network: dict[str, Any]  # what the network is built from
-    answers: dict[str, Answers]  # split -> vectors, and the best clusters of every head
+    answers: dict[str, Answers]  # split -> vectors, and the best clusters of every head where they were asked for
     history: list[dict[str, Any]]
 
 
@@ -161,19 +161,18 @@ class _Job:
         """Vectors and clusters of a split's documents; kept, so that an interrupted run need not ask again."""
         kept = self.work.recall(f"answers-{split}")
         if kept is None:
-            vectors, answers = self._read(split)
+            wanted = split != "train" or self.config.train_scores == IN_SAMPLE
+            vectors, answers = self._read(split, self.config.beam if wanted else 0)
             kept = {"vectors": vectors}
             for head, (ids, scores) in enumerate(answers):
                 kept |= {f"ids-{head}": ids, f"scores-{head}": scores}
             self.work.keep(f"answers-{split}", kept)
-        return kept["vectors"], [(kept[f"ids-{head}"], kept[f"scores-{head}"]) for head in range(len(self.indexes))]
+        heads = sum(name.startswith("ids-") for name in kept)
+        return kept["vectors"], [(kept[f"ids-{head}"], kept[f"scores-{head}"]) for head in range(heads)]
 
-    def _read(self, split: str) -> Answers:
+    def _read(self, split: str, beam: int) -> Answers:
         with self.work.progress(f"reading {split}", self.pieces[split].n_docs, "documents") as bar:
-            return self._answers(self.pieces[split], bar.advance)
-
-    def _answers(self, pieces: Pieces, advance: Any = lambda _: None) -> Answers:
-        return answer_all(self.network, pieces, self.config.beam, self.device, self.arithmetic, advance)
+            return answer_all(self.network, self.pieces[split], beam, self.device, self.arithmetic, bar.advance)
 
     def _validate(self) -> dict[str, float]:
         """How well the clusters of (some of) the valid documents are found, on average over the heads."""
@@ -181,7 +180,7 @@ class _Job:
         some = np.arange(n_docs)
         if n_docs > self.config.valid_documents:
             some = np.sort(self.work.rng("validation").permutation(n_docs)[: self.config.valid_documents])
-        _, answers = self._answers(self.pieces["valid"].take(some))
+        _, answers = answer_all(self.network, self.pieces["valid"].take(some), self.config.beam, self.device, self.arithmetic)
         found = [
             measure(Y.take(some), Scores.of_top(*answer, Y.n_cols), self.config.beam)
             for Y, answer in zip(self.targets["valid"], answers, strict=True)

@@ -23,9 +23,9 @@ def answer_all(
     arithmetic: Arithmetic,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Answers:
-    """The vectors and the best k targets of all documents, in their order."""
+    """The vectors and the best k targets of all documents, in their order; k = 0 asks for the vectors alone."""
     network.eval()
-    sizes = [(pieces.n_docs, min(k, head.n_targets)) for head in network.all_heads()]
+    sizes = [(pieces.n_docs, min(k, head.n_targets)) for head in network.all_heads()] if k else []
     ids, scores = [np.empty(size, np.int32) for size in sizes], [np.empty(size, np.float32) for size in sizes]
     vectors: Array | None = None
     order = np.argsort(-pieces.lengths(), kind="stable")  # the longest first: too little memory shows at once

@@ -97,7 +97,7 @@ def memory_kept() -> Iterator[None]:
     """Memory that is freed stays with the process until the end, where the C library can do that.
 
     Every step of learning asks for the same large arrays (gradients of all embeddings and heads) and frees them again. glibc
-    hands those back to the system each time, which then has to clear every page anew: a tenth of the time where texts are short.
+    hands those back to the system each time, which then clears every page anew: a tenth of the time where texts are short.
     """
     library = ctypes.CDLL(None)
     if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):

@@ -51,7 +51,7 @@ def start_linear(
     if found is None and ranks.leads:
         some = np.sort(work.rng(_NAME).permutation(pieces.n_docs)[:documents])
         with work.progress("reading documents to start the heads from", len(some), "documents") as bar:
-            vectors, _ = answer_all(network, pieces.take(some), 1, device, arithmetic, bar.advance)
+            vectors, _ = answer_all(network, pieces.take(some), 0, device, arithmetic, bar.advance)
         with work.progress("starting the heads", sum(Y.n_cols for Y in targets), "targets") as bar:
             for head, Y in zip(_heads(network), targets, strict=True):
                 fit(head, vectors, Y.take(some), bar.advance)

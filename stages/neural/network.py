@@ -25,9 +25,11 @@ class Network(nn.Module):
         return torch.stack(losses).mean()
 
     def answer(self, batch: Batch, k: int) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-        """The documents' vectors as the first head reads them, and the best k targets of every head."""
+        """The documents' vectors as the first head reads them, and the best k targets of every head; of none where k is 0."""
         states = self.encoder(batch)
         heads = self.all_heads()
+        if k == 0:
+            return heads[0].read(states), []
         vectors = [head.read(states) for head in heads]
         return vectors[0], [head.best(each, k) for head, each in zip(heads, vectors, strict=True)]
 

@@ -23,6 +23,7 @@ from xbert.stages.kernels.combine import blend
 from xbert.stages.kernels.cost import RANKER_PASSES, Level
 from xbert.stages.kernels.dense import Vectors, concatenate
 from xbert.stages.kernels.levels import Solver
+from xbert.stages.rank.powers import JUDGED, Powers, settle
 
 NEGATIVES = ("tfn", "man", "tfn+man")
 HONEST = (OUT_OF_FOLD, LINEAR)  # no training document was seen by the classifier that scored it
@@ -47,9 +48,15 @@ class LinearConfig(Config):
         choices=(TFIDF, TFIDF_DENSE),
     )
     dense_scale: float = setting(0.3, "length of those vectors; the terms of a document have length 1", low=0.0)
-    matcher_weight: float = setting(1.0, "power of the matcher's score in the product with the ranker's (X-BERT: 1)", low=0.0)
-    linear_weight: float = setting(
-        0.0, "power of the score of a linear matcher that is asked beside a neural one (X-BERT: 0, none is)", low=0.0
+    matcher_weight: float | str = setting(
+        1.0,
+        "power of the matcher's score in the product with the ranker's (X-BERT: 1); 'auto' chooses it on the validation split",
+        low=0.0,
+    )
+    linear_weight: float | str = setting(
+        0.0,
+        "power of the score of a linear matcher that is asked beside a neural one (X-BERT: 0, none is); or 'auto'",
+        low=0.0,
     )
     cost_positive: float = setting(2.0, "cost of missing a positive document (Cp)", low=1e-6)
     cost_negative: float = setting(2.0, "cost of a false positive (Cn)", low=1e-6)
@@ -76,9 +83,9 @@ class Linear(Method[LinearConfig]):
         """Matcher-aware negatives need scores the matcher did not learn by heart, dense features an encoder."""
         refuse_learnt_scores(config.negatives, getattr(others["match"], "train_scores", OUT_OF_FOLD))
         refuse_missing_vectors(config.features, getattr(others["match"], "train_vectors", False))
-        if config.linear_weight > 0 and not hasattr(others["match"], "encoder"):
+        if config.linear_weight != 0 and not hasattr(others["match"], "encoder"):
             raise InputError(
-                f"[rank] linear_weight = {config.linear_weight:g} asks a linear matcher beside a neural one, and [match] is "
+                f"[rank] linear_weight = {config.linear_weight!r} asks a linear matcher beside a neural one, and [match] is "
                 "linear itself: set linear_weight = 0"
             )
 
@@ -113,18 +120,18 @@ class Linear(Method[LinearConfig]):
         dense = Vectors(vectors["train"], config.dense_scale) if vectors else None
         weights = fit(dataset, features, index, proposals(matcher, index, config), dense, config, work)
         prior = (dataset.label_counts() / dataset.train.n_docs).astype(np.float32)
-        powers = config.matcher_weight, config.linear_weight
-        ranker = LinearRanker(
-            weights, prior, {}, config.post_processor, config.top, config.features, config.dense_scale, *powers
-        )
+        ranker = LinearRanker(weights, prior, {}, config.post_processor, config.top, config.features, config.dense_scale)
         clusters, linear = matcher.scores_of(index), inputs[LINEAR].scores_of(index) if LINEAR in inputs else {}
-        scores = {
-            split: rank(
-                features.X[split], clusters[split], ranker, config.top, work.threads, vectors.get(split), linear.get(split)
-            )
-            for split in dataset.held_out
-        }
-        return replace(ranker, scores=scores)
+
+        def ranked(split: str, powers: Powers, top: int) -> Scores:
+            weighed = replace(ranker, matcher_weight=powers[0], linear_weight=powers[1])
+            return rank(features.X[split], clusters[split], weighed, top, work.threads, vectors.get(split), linear.get(split))
+
+        held_out = dataset.splits["valid"].Y if "valid" in dataset.held_out else None
+        wanted = {"matcher_weight": config.matcher_weight, "linear_weight": config.linear_weight}
+        powers = settle(wanted, held_out, lambda powers: ranked("valid", powers, JUDGED), work)
+        scores = {split: ranked(split, powers, config.top) for split in dataset.held_out}
+        return replace(ranker, matcher_weight=powers[0], linear_weight=powers[1], scores=scores)
 
 
 def vectors_of(matcher: LinearMatcher | NeuralMatcher, config: LinearConfig) -> dict[str, Array]:

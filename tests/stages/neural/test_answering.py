@@ -43,6 +43,13 @@ def test_documents_are_answered_as_if_alone_and_in_their_order(network, pieces, 
             np.testing.assert_allclose(scores[doc], its_scores[0], atol=1e-5)
 
 
+def test_vectors_alone_are_the_same(network, pieces):
+    with_answers, _ = answer_all(network, pieces, 3, CPU, PLAIN)
+    vectors, answers = answer_all(network, pieces, 0, CPU, PLAIN)
+    np.testing.assert_array_equal(vectors, with_answers)
+    assert answers == []
+
+
 def test_no_documents_get_no_answers_of_the_right_shape(network, pieces):
     vectors, answers = answer_all(network, pieces.take(np.array([], np.int64)), 3, CPU, PLAIN)
     assert len(vectors) == 0
