@@ -11,12 +11,11 @@ from xbert.artifacts.kinds.ensemble import Ensemble
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.base import Config, Method, Work, setting
+from xbert.stages.ensemble.trials import Trials
 from xbert.stages.kernels.combine import AVERAGE, WAYS, WEIGHTED, combine
-from xbert.stages.metrics.ranking import ndcg
 
 _STEPS = (0.0, 0.5, 0.75, 1.25, 1.5, 2.0)
 _ROUNDS = 3
-_LOOKED_AT = 15
 
 
 @dataclass(frozen=True)
@@ -74,13 +73,10 @@ def check_same_data(members: dict[str, Scores], Y: Sparse, split: str) -> None:
 
 
 def learn_weights(members: list[Scores], Y: Sparse) -> list[float]:
-    """Weights of sum 1 that give the best nDCG@5: from equal ones, one at a time made larger or smaller while it helps.
-
-    Only the first labels of every member are looked at, for five are judged: a hundred trials then take seconds.
-    """
-    members = [Scores.of_top(*member.top(_LOOKED_AT), member.n_targets) for member in members]
+    """Weights of sum 1 that give the best nDCG@5: from equal ones, one at a time made larger or smaller while it helps."""
+    trials = Trials.of(members, Y)
     weights = np.full(len(members), 1 / len(members))
-    best = ndcg(combine(members, WEIGHTED, weights.tolist(), 5, 1), Y, 5)
+    best = trials.ndcg(weights)
     for _ in range(_ROUNDS):
         before = best
         for i in range(len(members)):
@@ -90,7 +86,7 @@ def learn_weights(members: list[Scores], Y: Sparse) -> list[float]:
                 if trial.sum() == 0:
                     continue
                 trial /= trial.sum()
-                value = ndcg(combine(members, WEIGHTED, trial.tolist(), 5, 1), Y, 5)
+                value = trials.ndcg(trial)
                 if value > best:
                     best, weights = value, trial
         if best <= before:

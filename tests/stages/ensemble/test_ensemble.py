@@ -5,7 +5,9 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.scores import Scores
 from xbert.artifacts.sparse import Sparse
 from xbert.stages.ensemble.ensemble import check_same_data, learn_weights
+from xbert.stages.ensemble.trials import Trials
 from xbert.stages.kernels.combine import combine
+from xbert.stages.metrics.ranking import ndcg
 
 
 def scores(rows, n_targets=6):
@@ -25,6 +27,21 @@ def test_learnt_weights_leave_out_a_model_that_only_errs():
     weights = learn_weights([good, bad], Y)
     assert weights[1] < 0.2
     assert combine([good, bad], "weighted", weights, 1, 2).top(1)[0].ravel().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trial_is_worth_what_the_ensemble_with_its_weights_is(seed):
+    """Also for documents without labels, without scores, and with more labels than are judged."""
+    rng = np.random.default_rng(seed)
+    Y = Sparse.of_rows([np.sort(rng.choice(30, rng.integers(0, 9), replace=False)).tolist() for _ in range(40)], 30)
+    members = []
+    for _ in range(3):
+        rows = [rng.choice(30, rng.integers(0, 15), replace=False) for _ in range(40)]
+        members.append(scores([[*zip(row, np.sort(rng.random(len(row)))[::-1], strict=True)] for row in rows], 30))
+    trials = Trials.of(members, Y)
+    for weights in ([1 / 3, 1 / 3, 1 / 3], [0.7, 0.2, 0.1], [0.05, 0.35, 0.6]):
+        whole = combine(members, "weighted", weights, 5, 15)
+        assert trials.ndcg(np.array(weights)) == pytest.approx(ndcg(whole, Y, 5), abs=1e-4)
 
 
 def test_scores_of_other_data_are_refused():
