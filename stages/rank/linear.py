@@ -71,9 +71,9 @@ class LinearConfig(Config):
 
 
 class Linear(Method[LinearConfig]):
-    """Trains a ranker per label, and scores labels by equation (1): matcher score times ranker score."""
+    """Trains a ranker per label, and orders labels by equation (1): matcher score times ranker score."""
 
-    stage, name, version = "rank", "linear", 2
+    stage, name, version = "rank", "linear", 3
     config = LinearConfig
     needs = ("data", "features", "index", "match")
     gives = LinearRanker
@@ -201,6 +201,9 @@ def rank(
 ) -> Scores:
     """The best labels of each document; one of which nothing is known gets the labels' frequencies.
 
+    They are in the order of equation (1), the product of all scores, and score its geometric mean: products of other powers
+    lie on other scales, and an ensemble takes the mean of several.
+
     `vectors` are the documents' vectors, of a ranker that takes them, and `linear` the clusters by a linear matcher, of one
     that asks it too; another one does not look at them.
     """
@@ -218,7 +221,9 @@ def rank(
         now = scoring.Beam.of_scores(clusters.S.slice(start, stop), power)
         return scoring.step(rows, now, weights, ranker.post_processor, top, scoring.scratch(rows.n_cols)).to_scores(len(prior))
 
-    scores = scoring.by_blocks(X.n_rows, threads, block, len(prior))
+    scores = scoring.by_blocks(X.n_rows, threads, block, len(prior)).raised(
+        1 / (1 + ranker.matcher_weight + ranker.linear_weight)
+    )
     unknown = np.flatnonzero(X.row_lengths() == 0)
     if dense is not None and ranker.dense_scale > 0:
         unknown = unknown[~dense[unknown].any(axis=1)]

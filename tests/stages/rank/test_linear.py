@@ -137,9 +137,10 @@ def by_hand(matcher_weight, post_processor="l1-hinge"):
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0, 3.0])
-def test_a_score_is_the_matchers_to_a_power_times_the_rankers(weight):
+def test_a_score_is_the_geometric_mean_of_the_matchers_to_a_power_and_the_rankers(weight):
     scores, _ = by_hand(weight)
-    assert scores == pytest.approx({0: 0.8**weight * np.exp(-0.8), 1: 0.1**weight * np.exp(-0.1)}, rel=1e-5)
+    products = {0: 0.8**weight * np.exp(-0.8), 1: 0.1**weight * np.exp(-0.1)}
+    assert scores == pytest.approx({label: product ** (1 / (1 + weight)) for label, product in products.items()}, rel=1e-5)
 
 
 def test_without_the_matchers_weight_the_order_is_the_rankers():
