@@ -175,11 +175,11 @@ def check_artifact(folder: Path, kind: type[Artifact]) -> None:
 
 
 def differences(before: Recipe, now: Recipe) -> list[str]:
-    """What changed from one recipe to the other, a sentence each."""
-    changes = []
+    """What changed from one recipe to the other, a sentence each; methods have settings of their own, which are not compared."""
     if before.method != now.method:
-        changes.append(f"method: {before.method} -> {now.method}")
-    elif before.version != now.version:
+        return [f"method: {before.method} -> {now.method}"]
+    changes = []
+    if before.version != now.version:
         changes.append(f"{now.method} works differently in this version of xbert: {before.version} -> {now.version}")
     for key in sorted(before.config.keys() | now.config.keys()):
         old, new = before.config.get(key, "not set"), now.config.get(key, "not set")

@@ -160,6 +160,8 @@ def test_the_reason_names_the_setting_that_changed(store):
 def test_the_reason_names_the_input_that_changed(store):
     make(store)
     assert store.why_not(replace(RECIPE, inputs={"data": "cc", "features": "bb"})) == "its data changed"
+    another = replace(RECIPE, method="another", config={"depth": 3})
+    assert store.why_not(another) == f"method: {RECIPE.method} -> another"
 
 
 def test_the_reason_for_a_first_run(store):
