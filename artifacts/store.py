@@ -175,7 +175,7 @@ def check_artifact(folder: Path, kind: type[Artifact]) -> None:
 
 
 def differences(before: Recipe, now: Recipe) -> list[str]:
-    """What changed from one recipe to the other, a sentence each; methods have settings of their own, which are not compared."""
+    """What changed from one recipe to the other, a sentence each; the settings of different methods are not compared."""
     if before.method != now.method:
         return [f"method: {before.method} -> {now.method}"]
     changes = []
