@@ -42,8 +42,8 @@ def choose(
 ) -> tuple[Powers, float]:
     """The best powers and their quality: one power at a time, a step up or down its ladder while that helps.
 
-    The quality is smooth in the powers and has one summit for all that was seen, so a dozen trials find what the whole grid
-    would. A ladder of one rung leaves a power as it is.
+    On the data looked at the quality rises to one summit, so that a dozen trials do for the whole grid. A ladder of one rung
+    leaves a power as it is.
 
     >>> choose(lambda powers: -abs(powers[0] - 1.1) - powers[1], MATCHER, (0.5,), (0.3, 0.5))[0]
     (1.0, 0.5)
