@@ -193,7 +193,14 @@ def status(experiment: Path, overrides: tuple[str, ...], verify: bool, as_json: 
 @click.option("-k", "k", default=5, show_default=True, type=click.IntRange(min=1), help="Labels per document.")
 @click.option("--threads", default=0, type=click.IntRange(min=0), help="Cores to use; 0 for all.")
 @click.option("--batch", default=512, show_default=True, type=click.IntRange(min=1), help="Documents tagged at a time.")
-def predict(model: Path, source: Path, k: int, threads: int, batch: int) -> None:
+@click.option(
+    "--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda", "mps"]), help="For an encoder."
+)
+@click.option(
+    "--precision", default="auto", show_default=True, type=click.Choice(["auto", "fp32", "bf16", "int8"]),
+    help="For an encoder: 'auto' is what it learnt in, where the device has that; 'int8' is for CPUs without bf16.",
+)  # fmt: skip
+def predict(model: Path, source: Path, k: int, threads: int, batch: int, device: str, precision: str) -> None:
     """Tag new text with the model of RUN (a run folder or an experiment file).
 
     FILE holds a text a line, or JSON lines with "text" and optionally "id"; - is standard input. Prints a JSON line for
@@ -201,7 +208,7 @@ def predict(model: Path, source: Path, k: int, threads: int, batch: int) -> None
     """
     from xbert.pipeline.predictions import tag_stream
 
-    for line in tag_stream(model, source, k, threads, batch):
+    for line in tag_stream(model, source, k, threads, batch, device, precision):
         click.echo(line)
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xbert.artifacts.arrays import Array
-from xbert.artifacts.atomic import make_folder, remove_folder, rename_folder, storage_errors, sync_folder
+from xbert.artifacts.atomic import make_folder, remove_folder, rename_folder, storage_errors, sync_file, sync_folder
 from xbert.artifacts.errors import ArtifactError
 from xbert.artifacts.fingerprint import Recipe
 from xbert.artifacts.kinds.base import Artifact
@@ -110,6 +110,9 @@ class Store:
         return final
 
     def _seal(self, partial: Path, recipe: Recipe, kind: type[Artifact]) -> None:
+        for path in partial.iterdir():
+            if path.is_file():
+                sync_file(path)  # most are, but other libraries write too: an encoder's tokenizer and weights
         sync_folder(partial)
         manifest = Manifest.of(partial, recipe, kind)
         manifest.write(partial)  # every byte is on the disk by now, so from here on the folder is whole

@@ -191,8 +191,11 @@ def _choice(stage: str, section: Mapping[str, Any], base: Path) -> Choice:
         if key not in known:
             raise InputError(f"[{stage}] has no setting {key!r}{did_you_mean(key, known)}")
     for key, value in values.items():
-        if known[key].metadata.get("path") and isinstance(value, str) and value:
-            values[key] = str(Path(os.path.abspath(base / os.path.expanduser(value))))
+        rule = known[key].metadata
+        if isinstance(value, str) and value and (rule.get("path") or rule.get("folder")):
+            there = Path(os.path.abspath(base / os.path.expanduser(value)))
+            if rule.get("path") or there.is_dir():
+                values[key] = str(there)
     try:
         return Choice(method, method.config(**values))
     except InputError as error:

@@ -1,7 +1,8 @@
 """From an experiment to a graph: which artifact is made of which, each known by its recipe."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from xbert.artifacts.fingerprint import FileDigests, Recipe
@@ -95,8 +96,13 @@ _ORDER = {stage: i for i, stage in enumerate(("data", *MODEL_STAGES, "ensemble",
 
 def _node(name: str, choice: Choice, inputs: dict[str, Node], digests: FileDigests) -> Node:
     method, config = choice.method, choice.config
-    paths = {each.name for each in fields(config) if each.metadata.get("path")}
-    settings: dict[str, Any] = {key: value for key, value in asdict(config).items() if key not in paths}
+    left_out = {each.name for each in fields(config) if _no_part_of_a_recipe(each.metadata, getattr(config, each.name))}
+    settings: dict[str, Any] = {key: value for key, value in asdict(config).items() if key not in left_out}
     made_of = {key: node.recipe.fingerprint for key, node in inputs.items()}
     made_of |= {key: f"sha256:{digests.of(path)}" for key, path in method.reads(config).items()}
     return Node(name, choice, inputs, Recipe(method.stage, method.name, method.version, settings, made_of))
+
+
+def _no_part_of_a_recipe(rule: Mapping[str, Any], value: Any) -> bool:
+    """Files and folders of the user are known by their content; how to compute does not change what comes of it."""
+    return bool(rule.get("path") or rule.get("how") or (rule.get("folder") and Path(value).is_absolute()))

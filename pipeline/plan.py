@@ -61,7 +61,7 @@ def refuse_what_does_not_fit(plan: list[Step], memory: int, folder: Path) -> Non
         if step.estimate is not None and step.estimate.least + OWN > memory:
             raise InputError(
                 f"{step.node.name} needs about {show(step.estimate.least + OWN)} of memory, and the run may use "
-                f"{show(memory)}: give it more with --memory, or fewer terms with features.word_ngrams or features.max_terms"
+                f"{show(memory)}: give it more with --memory, or {step.estimate.advice}"
             )
     wanted = sum(step.estimate.disk for step in plan if step.estimate is not None)
     while not folder.exists():

@@ -16,15 +16,19 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.sparse import Sparse
 from xbert.pipeline.config import available_cores
 from xbert.pipeline.tagger import Tagger, Tags
+from xbert.stages.neural.names import AUTO
 
 _PAIR = re.compile(r"[0-9]{1,18}:\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LARGEST = 1e18  # its square, summed over a document, still fits a float32
 
 
-def tag_stream(model: Path, source: Path, k: int, threads: int, batch: int) -> Iterator[str]:
+def tag_stream(
+    model: Path, source: Path, k: int, threads: int, batch: int, device: str = AUTO, precision: str = AUTO
+) -> Iterator[str]:
     """A JSON line for each document of `source` ("-" is standard input), in order, as soon as its batch is tagged."""
     threads = threads or available_cores()
-    tagger = Tagger.load(model)
+    tagger = Tagger.load(model, device, precision)
+    tagger.warm_up()
     try:
         with nullcontext(sys.stdin.buffer) if str(source) == "-" else source.open("rb") as stream:
             if stream.isatty():

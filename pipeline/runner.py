@@ -64,10 +64,12 @@ class Runner:
         return made
 
     def _plan(self, asked: set[str], force: bool) -> None:
-        """Say what is to come, and refuse it if it cannot be done in the memory or on the disk there is."""
+        """Say what is to come, and refuse it if it cannot be done with this data, or in the memory or on the disk there is."""
         to_make = [
             node for node in self.graph.upto(asked) if not self.store.has(node.recipe) or (force and node.stage in asked)
         ]
+        for node in to_make:
+            node.choice.method.check_data(node.choice.config, self.artifact(self.graph.nodes[0]))
         planned: list[plan.Step] = []
         for made in self.graph.models.values():
             steps = plan.steps([node for node in made.values() if node in to_make], self._shape(made), self.experiment.threads)

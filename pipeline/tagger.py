@@ -23,6 +23,7 @@ from xbert.stages.features.given import weigh_given
 from xbert.stages.features.vectorizer import Vectorizer
 from xbert.stages.kernels.combine import combine
 from xbert.stages.match.linear import search
+from xbert.stages.neural.names import ANSWERING, AUTO, DEVICES
 from xbert.stages.rank.linear import rank
 
 if TYPE_CHECKING:
@@ -77,16 +78,26 @@ class Tagger:
     'herbivore'
     """
 
-    def __init__(self, labels: Labels, models: list[Model], ensemble: Ensemble | None) -> None:
+    def __init__(
+        self, labels: Labels, models: list[Model], ensemble: Ensemble | None, device: str = AUTO, precision: str = AUTO
+    ) -> None:
+        for name, value, known in (("device", device, DEVICES), ("precision", precision, ANSWERING)):
+            if value not in known:
+                raise InputError(f"{name} = {value!r}: must be one of {', '.join(map(repr, known))}")
         self.labels, self._models, self._ensemble = labels, models, ensemble
+        self._device, self._precision = device, precision
         self._built: dict[int, Finder] = {}
         self._vectorizers = {
             id(model.features): Vectorizer(model.features) for model in models if model.features.vocabulary is not None
         }
 
     @classmethod
-    def load(cls, run: str | Path) -> Self:
-        """Open a run folder, or the run of an experiment file; files are mapped, not read."""
+    def load(cls, run: str | Path, device: str = AUTO, precision: str = AUTO) -> Self:
+        """Open a run folder, or the run of an experiment file; files are mapped, not read.
+
+        Device and precision are those of a fine-tuned encoder: "auto" takes a GPU where there is one, and the precision that
+        the encoder learnt in where the device has it.
+        """
         path = Path(run)
         folder, found = (path, pointer.read(path)) if path.is_dir() else _of_experiment(path)
         opened: dict[str, Any] = {}
@@ -107,7 +118,8 @@ class Tagger:
             for m in found.models.values()
         ]
         check_artifact(folder / found.data, Dataset)
-        return cls(Labels.load(folder / found.data), models, load(found.ensemble, Ensemble) if found.ensemble else None)
+        ensemble = load(found.ensemble, Ensemble) if found.ensemble else None
+        return cls(Labels.load(folder / found.data), models, ensemble, device, precision)
 
     @property
     def takes_text(self) -> bool:
@@ -137,13 +149,17 @@ class Tagger:
             raise InputError(f"the rows have {X.n_cols} features, the model {self.n_terms}: they come from other data")
         return self._tags([weigh_given(model.features, X) for model in self._models], {}, k, threads)
 
+    def warm_up(self) -> None:
+        """Build the networks of neural matchers now, not when the first text comes."""
+        self._finders()
+
     def _finders(self) -> dict[int, "Finder"]:
         """The networks of neural matchers, each built once, when it is first needed: a linear model never loads torch."""
         neural = {id(model.matcher): model.matcher for model in self._models if isinstance(model.matcher, NeuralMatcher)}
         if neural and not self._built:
             from xbert.stages.match.finding import Finder
 
-            self._built = {key: Finder(matcher) for key, matcher in neural.items()}
+            self._built = {key: Finder(matcher, self._device, self._precision) for key, matcher in neural.items()}
         return self._built
 
     def _tags(self, rows: Sequence[Sparse], found: Mapping[int, "Found"], k: int, threads: int) -> list[Tags]:
@@ -161,7 +177,8 @@ class Tagger:
         else:
             how = self._ensemble
             scores = combine(members, how.combine, how.weights, k, how.places)
-        wordless = np.logical_and.reduce([X.row_lengths() == 0 for X in rows])
+        guessed = not any(model.ranker.takes_vectors for model in self._models)  # an encoder makes a vector of any text
+        wordless = np.logical_and.reduce([X.row_lengths() == 0 for X in rows]) & guessed
         best, values = scores.top(k)
         return [self._one(best[i], values[i], bool(wordless[i])) for i in range(len(best))]
 

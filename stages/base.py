@@ -17,6 +17,7 @@ import numpy as np
 from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.base import Artifact
+from xbert.artifacts.kinds.dataset import Dataset
 
 T = TypeVar("T")
 AUTO = "auto"
@@ -31,12 +32,18 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     path: bool = False,
+    folder: bool = False,
+    how: bool = False,
 ) -> Any:
     """A field of a Config: its default, what it means, and which values it takes.
 
-    A `path` is the user's file: relative to the experiment file, and known to a recipe by its content, not its name.
+    A `path` is the user's file: relative to the experiment file, and known to a recipe by its content, not its name. So is a
+    `folder`, where there is one of that name; else it is a name of something published. What only says `how` to compute is
+    no part of a recipe: it may be changed in the middle of a run, and its result, but for rounding, stays the same.
     """
-    rule = {"help": help, "choices": tuple(choices), "low": low, "high": high, "path": path}
+    rule = {
+        "help": help, "choices": tuple(choices), "low": low, "high": high, "path": path, "folder": folder, "how": how
+    }  # fmt: skip
     return field(default=default, metadata=rule)
 
 
@@ -110,6 +117,7 @@ class Estimate:
     memory: float  # bytes, beside the interpreter's own
     least: float  # bytes it can do with, more slowly
     disk: float  # bytes
+    advice: str = "fewer terms with features.word_ngrams or features.max_terms"  # what makes the stage need less memory
 
 
 class Progress(Protocol):
@@ -185,6 +193,10 @@ class Method(ABC, Generic[C]):
     @classmethod
     def check(cls, config: C, others: Mapping[str, Config]) -> None:
         """Refuse settings that do not go with those of the model's other stages, before anything runs."""
+
+    @classmethod
+    def check_data(cls, config: C, dataset: Dataset) -> None:
+        """Refuse data that these settings cannot do with, as soon as it is prepared: not when hours of training are done."""
 
     @classmethod
     def reads(cls, config: C) -> dict[str, Path]:

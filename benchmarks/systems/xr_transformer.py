@@ -36,7 +36,7 @@ from systems.protocol import TOP, Request
 
 WORKERS = 1  # that make batches. PECOS hands the same number to its sparse products as their threads, and 0 stops there
 LEAST_STEPS = 10  # of a level, however little time is left
-REHEARSED_STEPS, REHEARSED_BATCHES, REHEARSED_LABELS = 6, 8, 64
+REHEARSED_STEPS, REHEARSED_BATCHES, REHEARSED_LABELS = (2, 22), (4, 44), 64  # few and more: starting a worker takes a second
 REHEARSED_SHARE, REHEARSED_LEAST = 0.05, 2000  # documents of the ranker's rehearsal
 SAMPLE = 512  # test documents for the speed on one thread
 SINGLE = 100  # documents predicted one by one
@@ -213,25 +213,28 @@ class Watched(TransformerMatcher):
 
 
 def rehearse_encoder(texts: list[str], Y: Any, preset: Preset, request: Request) -> tuple[float, float]:
-    """Seconds of a step and of encoding a document, in PECOS's own loops."""
+    """Seconds of a step and of encoding a document, in PECOS's own loops: what more of them take, not what starting takes."""
     batch = request.options["batch"]
-    few = texts[: batch * REHEARSED_BATCHES]
+    sizes = [min(batch * count, len(texts)) for count in REHEARSED_BATCHES]
     matcher = TransformerMatcher.download_model(weights(), REHEARSED_LABELS, preset.dropout)
     matcher.train_params, matcher.pred_params = matcher_params(preset, request)
     matcher.train_params.checkpoint_dir = str(request.scratch / "rehearsal")
-    targets = scipy.sparse.csr_matrix(Y[: len(few), :REHEARSED_LABELS])
-    targets.resize(len(few), REHEARSED_LABELS)
+    targets = scipy.sparse.csr_matrix(Y[: sizes[-1], :REHEARSED_LABELS])
+    targets.resize(sizes[-1], REHEARSED_LABELS)
     matcher.C = scipy.sparse.csc_matrix(np.ones((REHEARSED_LABELS, 1), np.float32))
-    tokens = matcher.text_to_tensor(few, max_length=request.options["tokens"])
-    problem = MLProblemWithText(tokens, targets, C=matcher.C)
-    seconds = 0.0
-    for steps in (1, REHEARSED_STEPS):  # the first ones are slower
+    tokens = [matcher.text_to_tensor(texts[:size], max_length=request.options["tokens"]) for size in sizes]
+    problem = MLProblemWithText(tokens[-1], targets, C=matcher.C)
+    tuned, encoded = [], []
+    for steps, some in zip(REHEARSED_STEPS, tokens, strict=True):
         matcher.train_params.max_steps = matcher.train_params.save_steps = steps
-        seconds, _ = protocol.clock(lambda: matcher.fine_tune_encoder(problem))
-    encode_s, _ = protocol.clock(
-        lambda: matcher.predict(tokens, batch_size=batch, batch_gen_workers=WORKERS, only_embeddings=True)
-    )
-    return seconds / (REHEARSED_STEPS + 1), encode_s / len(few)
+        tuned.append(protocol.clock(lambda: matcher.fine_tune_encoder(problem))[0])
+        encoded.append(
+            protocol.clock(
+                lambda some=some: matcher.predict(some, batch_size=batch, batch_gen_workers=WORKERS, only_embeddings=True)
+            )[0]
+        )
+    step_s = (tuned[1] - tuned[0]) / (REHEARSED_STEPS[1] - REHEARSED_STEPS[0])
+    return step_s, (encoded[1] - encoded[0]) / max(sizes[1] - sizes[0], 1)
 
 
 def rehearse_ranker(X: Any, Y: Any, preset: Preset, request: Request) -> float:

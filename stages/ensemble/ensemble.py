@@ -38,6 +38,12 @@ class Combine(Method[EnsembleConfig]):
     needs = ("data", "*/rank")
     gives = Ensemble
 
+    @classmethod
+    def check_data(cls, config: EnsembleConfig, dataset: Dataset) -> None:
+        """Weights are learnt on the validation split."""
+        if config.combine == WEIGHTED and "valid" not in dataset.held_out:
+            raise InputError("ensemble.combine = 'weighted' learns on a validation split, and there is none: give data.valid")
+
     def run(self, inputs: dict[str, Any], config: EnsembleConfig, work: Work) -> Ensemble:
         """Learn the weights on valid if asked to, then combine every held-out split."""
         dataset: Dataset = inputs["data"]
@@ -47,10 +53,6 @@ class Combine(Method[EnsembleConfig]):
             check_same_data({name: each[split] for name, each in scores.items()}, dataset.splits[split].Y, split)
         weights = [1.0] * len(rankers)
         if config.combine == WEIGHTED:
-            if "valid" not in dataset.held_out:
-                raise InputError(
-                    "ensemble.combine = 'weighted' learns on a validation split, and there is none: give data.valid"
-                )
             weights = learn_weights([each["valid"] for each in scores.values()], dataset.splits["valid"].Y)
             work.say("weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in zip(rankers, weights, strict=True)))
         places = max(ranker.top for ranker in rankers.values())

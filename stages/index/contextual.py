@@ -7,7 +7,7 @@ from xbert.artifacts.arrays import Array
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.stages.base import Work
-from xbert.stages.neural.devices import choose_device, torch_threads
+from xbert.stages.neural.devices import choose_device, out_of_memory_errors, torch_threads
 from xbert.stages.neural.encoders.base import masked_mean
 from xbert.stages.neural.encoders.transformer import Transformer
 from xbert.stages.neural.names import AUTO
@@ -22,7 +22,8 @@ _AT_ONCE = 256
 def label_vectors(dataset: Dataset, model: str, layers: str, work: Work) -> Array:
     """A unit vector for every label with text, (n_labels, H); zeros for the others."""
     device = choose_device(AUTO)
-    with torch_threads(work.threads), torch.inference_mode():
+    advice = f"another [index] encoder, smaller than {model!r}, needs less"
+    with out_of_memory_errors(advice), torch_threads(work.threads), torch.inference_mode():
         encoder = Transformer.load(find(model)).to(device).eval()
         chosen = chosen_layers(layers, encoder.depth() + 1)
         most = min(_MOST_TOKENS, encoder.most_tokens() or _MOST_TOKENS)

@@ -33,7 +33,7 @@ class KMeansConfig(Config):
         "of its text (contextual)",
         choices=embeddings.EMBEDDINGS,
     )
-    encoder: str = setting(MINILM, "what reads labels for contextual vectors: the name of a model, or a folder")
+    encoder: str = setting(MINILM, "what reads labels for contextual vectors: the name of a model, or a folder", folder=True)
     layers: str = setting("last", "layers of the encoder whose mean is taken: 'last', 'all', or numbers with commas")
     without_text: str = setting(
         embeddings.REFUSE,

@@ -8,8 +8,9 @@ from xbert.artifacts.kinds.neural_matcher import NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
 from xbert.stages.neural.answering import answer_all
 from xbert.stages.neural.building import restore_network
-from xbert.stages.neural.devices import Arithmetic, bf16_is_native, choose_device, torch_threads
-from xbert.stages.neural.names import AUTO, BF16, FP32, SDPA
+from xbert.stages.neural.devices import Arithmetic, bf16_is_native, choose_device, out_of_memory_errors, torch_threads
+from xbert.stages.neural.names import AUTO, BF16, CPU, FP32, INT8, SDPA
+from xbert.stages.neural.quantized import in_eight_bits
 from xbert.stages.neural.tokens import Reading
 
 
@@ -22,23 +23,25 @@ class Found:
 
 
 class Finder:
-    """A network ready to be asked: built once, on the best device there is."""
+    """A network ready to be asked: built once, on the best device there is unless told otherwise."""
 
-    def __init__(self, matcher: NeuralMatcher, device: str = AUTO) -> None:
+    def __init__(self, matcher: NeuralMatcher, device: str = AUTO, precision: str = AUTO) -> None:
         self._matcher = matcher
-        self._device = choose_device(device)
+        self._device = choose_device(CPU if (device, precision) == (AUTO, INT8) else device)
         sizes = [clustering.n_clusters for clustering in matcher.clusterings]
-        self._network = restore_network(matcher.folder, matcher.network, sizes).to(self._device).eval()
+        network = restore_network(matcher.folder, matcher.network, sizes).to(self._device).eval()
+        network.encoder.set_attention(SDPA)
         how = matcher.network
         self._reading = Reading(how["long"], how["max_tokens"], how["windows"])
-        # Half the bits cost less than the third digit of a score, and twice the speed where the processor has them.
-        precision = BF16 if how["precision"] == BF16 and bf16_is_native(self._device) else FP32
-        self._arithmetic = Arithmetic(precision, SDPA)
-        self._network.encoder.set_attention(SDPA)
+        if precision == AUTO:
+            # Half the bits cost less than the third digit of a score, and twice the speed where the processor has them.
+            precision = BF16 if how["precision"] == BF16 and bf16_is_native(self._device) else FP32
+        self._arithmetic = Arithmetic(FP32 if precision == INT8 else precision, SDPA)
+        self._network = in_eight_bits(network, self._device) if precision == INT8 else network
 
     def find(self, texts: Sequence[str], threads: int) -> Found:
         """Vectors and clusters of the texts."""
-        with torch_threads(threads):
+        with torch_threads(threads), out_of_memory_errors("give fewer documents at a time, or device = 'cpu'"):
             pieces = self._reading.pieces(texts, self._network.encoder.tokenizer)
             vectors, answers = answer_all(self._network, pieces, self._matcher.beam, self._device, self._arithmetic)
         sizes = (clustering.n_clusters for clustering in self._matcher.clusterings)

@@ -12,16 +12,13 @@ from xbert.artifacts.kinds.linear_matcher import IN_SAMPLE
 from xbert.artifacts.kinds.neural_matcher import LINEAR, Clustering, NeuralMatcher
 from xbert.artifacts.kinds.scores import Scores
 from xbert.stages.base import AUTO, Config, Estimate, Method, Shape, Work, setting
-from xbert.stages.match import linear
+from xbert.stages.match import linear, neural_cost
 from xbert.stages.match.linear import LinearConfig
 from xbert.stages.neural import tokens
 from xbert.stages.neural.names import BCE, BILSTM, CLS, DEVICES, ENCODERS, HEADS, LOSSES, MEAN, POOLING, PRECISIONS, TRANSFORMER
 from xbert.stages.neural.pretrained import MINILM, own_files
 
-_SECONDS = 4.5e-4  # to learn from one token of a small encoder on one core, forward and backward
 PRIOR = "prior"  # heads begin with each cluster's share of the documents
-_WIDTH = 384  # of a small encoder
-_BYTES = 1.2e9  # of a small encoder while it learns: weights, gradients, the optimizer's memory, activations
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class NeuralConfig(Config):
     """Settings of the neural matcher."""
 
     encoder: str = setting(TRANSFORMER, "what reads a document", choices=ENCODERS)
-    model: str = setting(MINILM, "a pre-trained transformer: the name of a package's or hub's model, or a folder")
+    model: str = setting(MINILM, "a pre-trained transformer: the name of a package's or hub's model, or a folder", folder=True)
     head: str = setting(CLS, "one vector a document, or X-ttention's self-attention over its tokens", choices=HEADS)
     pooling: str = setting(MEAN, "the vector of a document under head 'cls': which token's, or the mean", choices=POOLING)
     loss: str = setting(BCE, "what learning makes small: binary cross entropy or squared hinge", choices=LOSSES)
@@ -38,7 +35,7 @@ class NeuralConfig(Config):
     windows: int = setting(4, "most pieces of a document under long = 'windows'", low=1)
     epochs: int = setting(3, "passes over the training documents", low=1)
     batch: int = setting(32, "documents of an update, over all processes", low=1)
-    at_once: int | str = setting(AUTO, "documents in memory at once; fewer than a batch are added up", low=1)
+    at_once: int | str = setting(AUTO, "documents in memory at once; fewer than a batch are added up", low=1, how=True)
     learning_rate: float = setting(1e-4, "learning rate of the encoder", low=0.0)
     head_rate: float = setting(2e-3, "learning rate of the heads", low=0.0)
     warmup: float = setting(0.1, "share of the updates in which the rates rise", low=0.0, high=1.0)
@@ -54,9 +51,9 @@ class NeuralConfig(Config):
         choices=(PRIOR, LINEAR),
     )
     head_start_documents: int = setting(10_000, "most documents the linear model of head_start is fitted on", low=1)
-    gradient_checkpointing: bool = setting(False, "compute activations twice instead of keeping them: less memory")
+    gradient_checkpointing: bool = setting(False, "compute activations twice instead of keeping them: less memory", how=True)
     precision: str = setting(AUTO, "arithmetic while learning; 'auto' measures once what is fastest", choices=PRECISIONS)
-    device: str = setting(AUTO, "where the network runs", choices=DEVICES)
+    device: str = setting(AUTO, "where the network runs", choices=DEVICES, how=True)
     patience: int = setting(0, "epochs without a better validation before it stops; 0 for never", low=0)
     valid_documents: int = setting(2000, "most documents of the valid split looked at after an epoch", low=1)
     beam: int = setting(20, "clusters kept per document", low=1)
@@ -113,17 +110,17 @@ class Neural(Method[NeuralConfig]):
             )
 
     @classmethod
+    def check_data(cls, config: NeuralConfig, dataset: Dataset) -> None:
+        """An encoder reads text."""
+        if dataset.train.texts is None:
+            raise InputError(
+                "[match] method = 'neural' reads the documents' text, and this dataset has none, only given features"
+            )
+
+    @classmethod
     def estimate(cls, config: NeuralConfig, shape: Shape, threads: int) -> Estimate:
-        """Tokens read, forward and backward in every epoch, forward once more at the end."""
-        per_doc = min(config.max_tokens, 0.3 * shape.text_bytes / max(shape.n_docs + shape.n_held_out, 1) + 2)
-        learnt, asked = shape.n_docs * config.epochs, shape.n_held_out * (config.epochs + 1) / 2
-        if config.train_vectors or config.train_scores == IN_SAMPLE:
-            asked += shape.n_docs
-        seconds = _SECONDS * per_doc * (learnt + asked / 3) / threads
-        disk = 9e7 + 2 * _WIDTH * (shape.n_docs + shape.n_held_out)
-        if config.freeze_layers and config.cache_frozen:
-            disk += 2 * _WIDTH * per_doc * shape.n_docs  # while it learns: what frozen layers give for every token
-        return Estimate(seconds, _BYTES, _BYTES, disk)
+        """Mostly tokens, read forward and backward."""
+        return neural_cost.estimate(config, shape, threads)
 
     def run(self, inputs: dict[str, Any], config: NeuralConfig, work: Work) -> NeuralMatcher:
         """Fine-tune on train, choose on valid, score all splits."""
@@ -131,7 +128,6 @@ class Neural(Method[NeuralConfig]):
 
         dataset: Dataset = inputs["data"]
         indexes = indexes_of(inputs)
-        refuse_no_text(dataset)
         tuned = tune(dataset, indexes, config, work)
         honest = _stand_in(inputs, indexes, config, work)
         asked = {split: each for split, each in tuned.answers.items() if each[1]}
@@ -158,12 +154,6 @@ class Neural(Method[NeuralConfig]):
 def indexes_of(inputs: Mapping[str, Any]) -> list[LabelIndex]:
     """The clusterings to be learnt: one, or those of all models that share the encoder."""
     return [each for name, each in inputs.items() if name == "index" or name.startswith("index/")]
-
-
-def refuse_no_text(dataset: Dataset) -> None:
-    """An encoder reads text."""
-    if dataset.train.texts is None:
-        raise InputError("[match] method = 'neural' reads the documents' text, and this dataset has none, only given features")
 
 
 def _stand_in(inputs: dict[str, Any], indexes: list[LabelIndex], config: NeuralConfig, work: Work) -> list[dict[str, Scores]]:

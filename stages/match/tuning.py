@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from xbert.artifacts.atomic import write_bytes
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.label_index import LabelIndex
@@ -50,8 +51,8 @@ def tune(dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig"
         torch.manual_seed(config.seed)
         job = _Job.prepare(dataset, indexes, config, work, ranks)
         training = job.train()
-        job.network.encoder.save_files(work.folder)
         _write_weights(job.network, work)
+        job.network.encoder.save_files(work.folder)
         train_too = config.train_scores == IN_SAMPLE or config.train_vectors
         splits = [split for split in dataset.splits if split != "train" or train_too]
         answers = {split: job.ask(split) for split in splits}
@@ -208,14 +209,14 @@ def _sentence(entry: dict[str, Any]) -> str:
 
 
 def _write_weights(network: Network, work: Work) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save  # not save_file, which makes an error of its own kind of a full disk
 
-    save_file(checkpoint.weights_of(network), work.folder / WEIGHTS)
+    write_bytes(work.folder / WEIGHTS, save(checkpoint.weights_of(network)))
 
 
 def _advice(config: "NeuralConfig") -> str:
     at_once = config.batch if config.at_once == AUTO else config.at_once
     return (
-        f"lower [match] at_once (now {at_once}), which changes nothing else, or max_tokens (now {config.max_tokens}), "
-        "or set gradient_checkpointing = true"
+        f"lower [match] at_once (now {at_once}) or set gradient_checkpointing = true, with which the same command goes on from "
+        f"the last checkpoint, or lower max_tokens (now {config.max_tokens}), with which it begins anew"
     )

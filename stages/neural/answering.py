@@ -13,6 +13,7 @@ from xbert.stages.neural.tokens import Pieces
 
 Answers = tuple[Array, list[tuple[Array, Array]]]  # vectors (n, D) float16; per head ids (n, k) and scores (n, k)
 _TOKENS = 8192  # of a batch: enough to keep every core busy, little enough to stay in its cache
+_MARGINS = 1 << 25  # documents x targets of a batch: short texts and very many targets would need a lot of memory
 
 
 def answer_all(
@@ -29,7 +30,8 @@ def answer_all(
     ids, scores = [np.empty(size, np.int32) for size in sizes], [np.empty(size, np.float32) for size in sizes]
     vectors: Array | None = None
     order = np.argsort(-pieces.lengths(), kind="stable")  # the longest first: too little memory shows at once
-    for documents in _batches(pieces, order):
+    most = max(_MARGINS // max((head.n_targets for head in network.all_heads()), default=1), 1) if k else pieces.n_docs
+    for documents in _batches(pieces, order, most):
         batch = make_batch(pieces, documents, network.encoder.tokenizer.padding, device)
         with torch.inference_mode(), arithmetic.context(device):
             read, best = network.answer(batch, k)
@@ -42,13 +44,13 @@ def answer_all(
     return np.empty((0, 0), np.float16) if vectors is None else vectors, list(zip(ids, scores, strict=True))
 
 
-def _batches(pieces: Pieces, order: Array) -> list[Array]:
-    """Documents in that order, as many at once as their tokens allow."""
+def _batches(pieces: Pieces, order: Array, most: int) -> list[Array]:
+    """Documents in that order, as many at once as their tokens allow, and at most so many."""
     cost = pieces.lengths() * np.diff(pieces.first)
     found, start, longest = [], 0, 0
     for at, document in enumerate(order):
         longest = max(longest, int(cost[document]), 1)
-        if at > start and longest * (at - start + 1) > _TOKENS:
+        if at > start and (longest * (at - start + 1) > _TOKENS or at - start >= most):
             found.append(order[start:at])
             start, longest = at, max(int(cost[document]), 1)
     return [*found, order[start:]] if len(order) else []

@@ -81,7 +81,7 @@ def _checked(folder: Path) -> Path:
 
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError
 
     wanted = ["*.json", "*.txt", "*.model", "model*.safetensors"]
     try:
@@ -91,7 +91,7 @@ def _from_hub(name: str) -> Path:
             if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
                 raise
         return _checked(Path(snapshot_download(name, allow_patterns=wanted)))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+    except (LocalEntryNotFoundError, HTTPError, HFValidationError, OSError) as error:  # a proxy that says no is an HTTPError
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         raise InputError(
             f"the encoder {name!r} is neither a folder here nor in the Hugging Face cache, and cannot be fetched ({reason}): "

@@ -23,7 +23,7 @@ from xbert.stages.kernels.combine import blend
 from xbert.stages.kernels.cost import RANKER_PASSES, Level
 from xbert.stages.kernels.dense import Vectors, concatenate
 from xbert.stages.kernels.levels import Solver
-from xbert.stages.rank.powers import JUDGED, Powers, settle
+from xbert.stages.rank.powers import JUDGED, Powers, refuse_no_validation, settle
 
 NEGATIVES = ("tfn", "man", "tfn+man")
 HONEST = (OUT_OF_FOLD, LINEAR)  # no training document was seen by the classifier that scored it
@@ -90,6 +90,11 @@ class Linear(Method[LinearConfig]):
             )
 
     @classmethod
+    def check_data(cls, config: LinearConfig, dataset: Dataset) -> None:
+        """Powers that are 'auto' are chosen on the validation split."""
+        refuse_no_validation(_powers_wanted(config), "valid" in dataset.held_out)
+
+    @classmethod
     def companions(cls, config: LinearConfig) -> dict[str, Companion]:
         """A linear matcher over the same clusters, if its scores count."""
         if config.linear_weight == 0:
@@ -128,10 +133,13 @@ class Linear(Method[LinearConfig]):
             return rank(features.X[split], clusters[split], weighed, top, work.threads, vectors.get(split), linear.get(split))
 
         held_out = dataset.splits["valid"].Y if "valid" in dataset.held_out else None
-        wanted = {"matcher_weight": config.matcher_weight, "linear_weight": config.linear_weight}
-        powers = settle(wanted, held_out, lambda powers: ranked("valid", powers, JUDGED), work)
+        powers = settle(_powers_wanted(config), held_out, lambda powers: ranked("valid", powers, JUDGED), work)
         scores = {split: ranked(split, powers, config.top) for split in dataset.held_out}
         return replace(ranker, matcher_weight=powers[0], linear_weight=powers[1], scores=scores)
+
+
+def _powers_wanted(config: LinearConfig) -> dict[str, float | str]:
+    return {"matcher_weight": config.matcher_weight, "linear_weight": config.linear_weight}
 
 
 def vectors_of(matcher: LinearMatcher | NeuralMatcher, config: LinearConfig) -> dict[str, Array]:

@@ -22,19 +22,24 @@ def settle(
 
     `wanted` holds both settings by name, the matcher's first, and `held_out` the labels of the validation split.
     """
-    chosen = [name for name, value in wanted.items() if value == AUTO]
     matcher, beside = (
         ladder if value == AUTO else (float(value),) for value, ladder in zip(wanted.values(), (MATCHER, BESIDE), strict=True)
     )
-    if not chosen:
+    refuse_no_validation(wanted, held_out is not None)
+    if held_out is None or AUTO not in wanted.values():
         return matcher[0], beside[0]
-    if held_out is None:
-        raise InputError(
-            f"[rank] {chosen[0]} = {AUTO!r} is chosen on a validation split, and there is none: give data.valid, or a number"
-        )
     powers, quality = choose(lambda powers: ndcg(ranked(powers), held_out, JUDGED), matcher, beside, _START)
     work.say(f"powers chosen on valid: matcher {powers[0]:g}, linear {powers[1]:g} (nDCG@{JUDGED} {quality:.2f})")
     return powers
+
+
+def refuse_no_validation(wanted: Mapping[str, float | str], there: bool) -> None:
+    """A power that is to be chosen needs documents to choose it on."""
+    chosen = [name for name, value in wanted.items() if value == AUTO]
+    if chosen and not there:
+        raise InputError(
+            f"[rank] {chosen[0]} = {AUTO!r} is chosen on a validation split, and there is none: give data.valid, or a number"
+        )
 
 
 def choose(

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -210,3 +211,20 @@ def test_a_changed_file_of_the_user_is_seen(tmp_path):
     assert FileDigests(tmp_path / "digests.json").of(path) == first
     path.write_text("two")
     assert FileDigests(tmp_path / "digests.json").of(path) != first
+
+
+def test_what_other_libraries_wrote_is_on_the_disk_before_the_manifest_says_so(store, monkeypatch):
+    synced, done = set(), os.fsync
+
+    def fsync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        done(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    def compute(folder, pieces):
+        (folder / "weights.bin").write_bytes(b"by somebody who does not wait for the disk")
+        return Numbers(np.arange(4))
+
+    folder = store.make(RECIPE, Numbers, compute)
+    assert {path.name for path in folder.iterdir() if path.stat().st_ino not in synced} == set()

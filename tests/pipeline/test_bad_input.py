@@ -124,6 +124,25 @@ def test_without_held_out_documents_the_model_is_trained_and_can_be_used(done, x
     assert json.loads(answer.stdout)["labels"][0]["id"] == "L3"
 
 
+@pytest.mark.parametrize(
+    ("addition", "sentence"),
+    [
+        ('[rank]\nmatcher_weight = "auto"\n', "[rank] matcher_weight = 'auto' is chosen on a validation split"),
+        (
+            '[ensemble]\ncombine = "weighted"\n[[model]]\nname = "a"\n[[model]]\nname = "b"\nindex.seed = 1\n',
+            "ensemble.combine = 'weighted' learns on a validation split",
+        ),
+    ],
+)
+def test_what_is_chosen_on_a_validation_split_is_refused_without_one_before_training(
+    tmp_path, xbert, jsonl, documents, addition, sentence
+):
+    jsonl(tmp_path / "train.jsonl", documents(60, 12))
+    (tmp_path / "e.toml").write_text('[data]\ntrain = "train.jsonl"\nvalid_fraction = 0\n[index]\nclusters = 4\n' + addition)
+    refused(xbert("run", tmp_path / "e.toml"), 3, sentence, "and there is none: give data.valid")
+    assert [folder.name for folder in (tmp_path / "runs/e").glob("[!.]*") if folder.is_dir()] == ["data"]
+
+
 def test_an_empty_held_out_file_is_one_sentence(done, xbert):
     (done / "test.jsonl").write_text("")
     refused(xbert("run", done / "e.toml", "--quiet", "-o", "data.test=test.jsonl"), 3, "test.jsonl holds no documents")

@@ -4,7 +4,11 @@ import subprocess
 import sys
 import time
 
+import click
 import pytest
+
+from xbert.cli import predict
+from xbert.stages.neural.names import ANSWERING, DEVICES
 
 
 def run_ok(xbert, *arguments, **more):
@@ -245,6 +249,11 @@ def test_the_help_names_every_command(xbert):
     listed = xbert("--help").stdout
     for command in ("prepare", "index", "match", "rank", "ensemble", "run", "status", "predict", "evaluate", "init"):
         assert f"  {command} " in listed
+
+
+def test_predict_offers_every_device_and_precision():
+    choices = {option.name: tuple(option.type.choices) for option in predict.params if isinstance(option.type, click.Choice)}
+    assert choices == {"device": DEVICES, "precision": ANSWERING}
 
 
 def test_the_command_line_starts_without_heavy_imports():

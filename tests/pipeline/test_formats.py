@@ -120,3 +120,13 @@ def test_a_sparse_header_that_lies_is_refused_and_the_finished_model_stays(tmp_p
     assert "holds 240 documents, its header promises 250" in result.stderr
     (tmp_path / "train.txt").write_text(whole)
     assert xbert("status", tmp_path / "e.toml").exit_code == 0
+
+
+def test_an_encoder_for_features_without_text_is_refused_before_anything_is_trained(tmp_path, xbert, splits):
+    files, _ = write_xmc(tmp_path, splits)
+    path = tmp_path / "e.toml"
+    path.write_text(xbert("init", "x-bert", *(f if f.startswith("--") else str(tmp_path / f) for f in files)).stdout)
+    result = xbert("run", path)
+    assert result.exit_code == 3, result.stderr
+    assert "[match] method = 'neural' reads the documents' text, and this dataset has none" in result.stderr
+    assert [folder.name for folder in (tmp_path / "runs/e").glob("[!.]*") if folder.is_dir()] == ["data"]

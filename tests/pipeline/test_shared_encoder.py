@@ -5,10 +5,11 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from xbert.artifacts.errors import InputError
 from xbert.pipeline.config import read
 from xbert.pipeline.console import Console
 from xbert.pipeline.runner import Runner
-from xbert.pipeline.tagger import Tagger
+from xbert.pipeline.tagger import NO_KNOWN_WORD, Tagger
 from xbert.stages.match import linear
 from xbert.stages.match.linear import LinearConfig
 
@@ -69,10 +70,30 @@ def test_its_weight_can_be_changed_without_training_a_matcher_again(runner):
     assert changed.run(["rank"], dry_run=True) == ["again/rank"]
 
 
-def test_a_tagger_says_of_a_text_what_the_run_found(runner):
+@pytest.mark.parametrize("precision", ["auto", "fp32", "bf16", "int8"])
+def test_a_tagger_says_of_a_text_what_the_run_found(runner, precision):
     data = runner.artifact(runner.graph.nodes[0])
     found, _ = runner.artifact(runner.graph.ensemble).scores["valid"].top(3)
-    tags = Tagger.load(runner.experiment.folder).predict(list(data.splits["valid"].texts), k=3)
+    tags = Tagger.load(runner.experiment.folder, "cpu", precision).predict(list(data.splits["valid"].texts), k=3)
     pairs = [pair for row, best in zip(tags, found, strict=True) for pair in zip(row, best, strict=False)]
     same = sum(tag.id == data.labels.ids[int(label)] for tag, label in pairs)
     assert same >= 0.95 * sum(map(len, tags))  # near ties may swap: the batches are others
+
+
+@pytest.mark.parametrize(("setting", "value"), [("precision", "int4"), ("device", "abacus")])
+def test_a_tagger_refuses_what_no_network_can_run_in(runner, setting, value):
+    with pytest.raises(InputError, match=f"{setting} = '{value}': must be one of 'auto', "):
+        Tagger.load(runner.experiment.folder, **{setting: value})
+
+
+def test_rankers_that_take_vectors_have_something_to_go_by_without_any_known_word(runner):
+    (tags,) = Tagger.load(runner.experiment.folder).predict(["nobody ever wrote this"])
+    assert tags.note is None
+
+
+def test_rankers_of_terms_alone_say_that_they_know_none_of_them(write_neural, tmp_path):
+    path = write_neural(tmp_path)
+    terms = Runner(read(path), Console(quiet=True))
+    terms.run(["rank"])
+    (tags,) = Tagger.load(path).predict(["nobody ever wrote this"])
+    assert tags.note == NO_KNOWN_WORD

@@ -91,7 +91,7 @@ class Transformer(Encoder):
 
     def set_attention(self, attention: str) -> None:
         """How attention is computed: the numbers are the same, the speed is not."""
-        with _quiet():  # some architectures have but one way, and say so
+        with _quiet(), contextlib.suppress(ValueError):  # some architectures have but one way, and keep to it
             self.model.set_attn_implementation(attention)
 
     def forward(self, batch: Batch, all_layers: bool = False) -> States:

@@ -43,6 +43,15 @@ def test_documents_are_answered_as_if_alone_and_in_their_order(network, pieces, 
             np.testing.assert_allclose(scores[doc], its_scores[0], atol=1e-5)
 
 
+def test_very_many_targets_are_answered_for_few_documents_at_a_time(network, pieces, monkeypatch):
+    expected = answer_all(network, pieces, 3, CPU, PLAIN)
+    monkeypatch.setattr(answering, "_MARGINS", 4 * 7)
+    seen = []
+    found = answer_all(network, pieces, 3, CPU, PLAIN, seen.append)
+    assert max(seen) == 4
+    np.testing.assert_array_equal(found[1][0][0], expected[1][0][0])
+
+
 def test_vectors_alone_are_the_same(network, pieces):
     with_answers, _ = answer_all(network, pieces, 3, CPU, PLAIN)
     vectors, answers = answer_all(network, pieces, 0, CPU, PLAIN)

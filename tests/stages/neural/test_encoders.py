@@ -225,3 +225,16 @@ def test_more_frozen_layers_than_there_are_are_refused(encoder_folder):
     settings.model = str(encoder_folder("bert"))
     with pytest.raises(InputError, match="freeze_layers = 3, but the encoder has 2 layers"):
         build_encoder(settings, [])
+
+
+def test_an_architecture_with_one_way_to_compute_attention_keeps_to_it(encoder_of, batch_of, monkeypatch):
+    encoder = encoder_of("bert")
+    batch = batch_of(encoder, [SHORT])
+    before = encoder(batch).last
+
+    def refuse(attention):
+        raise ValueError(f"this model does not support {attention} yet")
+
+    monkeypatch.setattr(encoder.model, "set_attn_implementation", refuse)
+    encoder.set_attention(SDPA)
+    torch.testing.assert_close(encoder(batch).last, before)

@@ -277,7 +277,7 @@ def test_a_matcher_is_made_with_and_without_and_keeps_nothing_of_it(tmp_path, js
 
 
 def test_the_plan_counts_what_is_kept_on_disk():
-    shape = SimpleNamespace(n_docs=1000, n_held_out=0, text_bytes=1_000_000)
+    shape = SimpleNamespace(n_docs=1000, n_held_out=0, text_bytes=1_000_000, n_clusters=0)
     disk = [Neural.estimate(NeuralConfig(**each), shape, 1).disk for each in ({}, {"freeze_layers": 3})]
     assert disk[1] - disk[0] == 1000 * 128 * 384 * 2
     assert Neural.estimate(NeuralConfig(freeze_layers=3, cache_frozen=False), shape, 1).disk == disk[0]

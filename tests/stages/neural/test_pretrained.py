@@ -131,3 +131,14 @@ def test_half_an_encoder_in_the_cache_is_said_without_a_network(hub):
 def test_what_to_do_without_a_network_is_said(hub, name):
     with pytest.raises(InputError, match=f"'{name}' is neither a folder here nor in the Hugging Face cache.*{MINILM}"):
         find(name)
+
+
+def test_a_proxy_that_refuses_is_one_sentence(hub, monkeypatch):
+    from huggingface_hub.errors import HTTPError
+
+    def refuse(*arguments, **more):
+        raise HTTPError("403 Forbidden")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    with pytest.raises(InputError, match=r"cannot be fetched \(403 Forbidden\)"):
+        find("nobody/nothing")

@@ -1,0 +1,27 @@
+"""A trained network with its matrices in 8 bits: smaller, and faster than fp32 on a CPU that has no bf16."""
+
+import warnings
+
+import torch
+from torch import nn
+
+from xbert.artifacts.errors import InputError
+from xbert.stages.neural.names import CPU
+from xbert.stages.neural.network import Network
+
+
+def in_eight_bits(network: Network, device: torch.device) -> Network:
+    """The same network with the weights of its linear and recurrent layers rounded to 8 bits, a scale for each layer.
+
+    What is multiplied with them is rounded as it comes, by its own range; sums, norms, attention and embeddings stay in fp32.
+    """
+    if device.type != CPU:
+        raise InputError(
+            f"precision = 'int8' is for the CPU, and the network runs on {device.type}: set device = 'cpu' or another one"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch speaks of a successor in another package
+        from torch.ao.quantization import quantize_dynamic
+
+        rounded: Network = quantize_dynamic(network, {nn.Linear, nn.LSTM}, dtype=torch.qint8)
+    return rounded
