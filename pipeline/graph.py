@@ -7,7 +7,7 @@ from typing import Any
 
 from xbert.artifacts.fingerprint import FileDigests, Recipe
 from xbert.pipeline.config import Choice, Experiment
-from xbert.pipeline.registry import MODEL_STAGES, find
+from xbert.pipeline.registry import MODEL_STAGES, companion
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def build(experiment: Experiment, digests: FileDigests) -> Graph:
                 inputs.pop("index")
                 inputs |= {f"index/{number}": node for number, node in enumerate(clusterings.values())}
             for key, wanted in choice.method.companions(choice.config).items():
-                method = find(wanted.stage, wanted.method)
+                method = companion(wanted.stage, wanted.method)
                 its_own = {need: made[need] for need in method.needs}
                 name = f"{key} {wanted.stage}" if single else f"{model}/{key} {wanted.stage}"
                 node = _node(name, Choice(method, method.config(**wanted.settings)), its_own, digests)

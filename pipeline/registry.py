@@ -17,6 +17,8 @@ METHODS: dict[str, dict[str, str]] = {
     "ensemble": {"combine": "xbert.stages.ensemble.ensemble:Combine"},
     "evaluate": {"metrics": "xbert.stages.evaluate.evaluate:Evaluate"},
 }
+# What methods ask for beside the stages before theirs (`Method.companions`): never a choice of an experiment file.
+HELPERS: dict[str, dict[str, str]] = {"index": {"label-vectors": "xbert.stages.index.label_vectors:ReadLabels"}}
 STAGES = tuple(METHODS)
 MODEL_STAGES = ("features", "index", "match", "rank")  # what a model may have of its own
 
@@ -31,7 +33,16 @@ def find(stage: str, name: str) -> type[Method[Any]]:
     known = METHODS[stage]
     if name not in known:
         raise InputError(f"[{stage}] method = {name!r} is not known{did_you_mean(name, known)}; there is {', '.join(known)}")
-    module, _, attribute = known[name].partition(":")
+    return _load(known[name])
+
+
+def companion(stage: str, name: str) -> type[Method[Any]]:
+    """The method of that name that another one asks for: one that can be chosen, or one that is only asked for."""
+    return _load({**METHODS[stage], **HELPERS.get(stage, {})}[name])
+
+
+def _load(place: str) -> type[Method[Any]]:
+    module, _, attribute = place.partition(":")
     found: type[Method[Any]] = getattr(importlib.import_module(module), attribute)
     return found
 

@@ -19,6 +19,7 @@ _SHARED = 0.4
 PIFA, TEXT, BOTH = "pifa", "text", "pifa+text"
 CONTEXTUAL, PIFA_CONTEXTUAL = "contextual", "pifa+contextual"
 EMBEDDINGS = (PIFA, TEXT, BOTH, CONTEXTUAL, PIFA_CONTEXTUAL)
+ENCODED = (CONTEXTUAL, PIFA_CONTEXTUAL)  # an encoder reads the labels
 REFUSE = "refuse"
 
 

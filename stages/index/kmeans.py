@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -14,13 +13,14 @@ from xbert.artifacts.errors import InputError
 from xbert.artifacts.kinds.dataset import Dataset
 from xbert.artifacts.kinds.features import Features
 from xbert.artifacts.kinds.label_index import LabelIndex
+from xbert.artifacts.kinds.label_vectors import LabelVectors
 from xbert.artifacts.kinds.weights import MAX_CHILDREN
 from xbert.artifacts.sparse import Sparse
-from xbert.stages.base import AUTO, Config, Estimate, Method, Shape, Work, setting
+from xbert.stages.base import AUTO, Companion, Config, Estimate, Method, Shape, Work, setting
 from xbert.stages.index import embeddings
 from xbert.stages.index.placement import place_unknown
 from xbert.stages.kernels import kmeans, packing
-from xbert.stages.neural.pretrained import MINILM, own_files
+from xbert.stages.neural.pretrained import MINILM
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Rows:
         return Rows(indptr, indices, data, len(columns))
 
 
+_VECTORS = "label-vectors"  # the companion that reads labels with an encoder
 _STARTS = 8  # labels drawn for a split, of which two that differ are its first centres
 _PIFA_SECONDS, _SPLIT_SECONDS = 25e-9, 60e-9  # for every entry of the labels' vectors; the second at every depth
 _VECTOR_BYTES = 32  # of an entry: the vectors, their copy with renumbered columns, and the next depth's
@@ -96,16 +97,26 @@ class KMeans(Method[KMeansConfig]):
         return Estimate(seconds, entries * _VECTOR_BYTES, entries * _VECTOR_BYTES, shape.n_labels * 24)
 
     @classmethod
-    def reads(cls, config: KMeansConfig) -> dict[str, Path]:
-        """The encoder's files where the user gave a folder."""
-        contextual = config.embedding in (embeddings.CONTEXTUAL, embeddings.PIFA_CONTEXTUAL)
-        return own_files(config.encoder) if contextual else {}
+    def check_data(cls, config: KMeansConfig, dataset: Dataset) -> None:
+        """An encoder reads the labels' texts."""
+        if config.embedding in embeddings.ENCODED and not dataset.labels.have_text:
+            raise InputError(
+                f"index.embedding = {config.embedding!r} needs label texts, and this dataset has none: give data.labels, "
+                "or set index.embedding = 'pifa'"
+            )
+
+    @classmethod
+    def companions(cls, config: KMeansConfig) -> dict[str, Companion]:
+        """The labels' vectors by the encoder, which do not depend on clusters and seeds."""
+        if config.embedding not in embeddings.ENCODED:
+            return {}
+        return {_VECTORS: Companion("index", _VECTORS, {"encoder": config.encoder, "layers": config.layers})}
 
     def run(self, inputs: dict[str, Any], config: KMeansConfig, work: Work) -> LabelIndex:
         """Embed the labels, split them, and stack the levels."""
         dataset: Dataset = inputs["data"]
         n_clusters = cluster_count(config, dataset)
-        vectors = _embed(dataset, inputs["features"], config, work)
+        vectors = _embed(inputs, config, work)
         known = np.flatnonzero(vectors.known).astype(np.int32)
         if len(known) < 2:
             raise InputError(
@@ -127,19 +138,14 @@ class KMeans(Method[KMeansConfig]):
         return LabelIndex([_level(cluster_of, n_clusters), *parents], facts)
 
 
-def _embed(dataset: Dataset, features: Features, config: KMeansConfig, work: Work) -> embeddings.Embeddings:
-    if config.embedding not in (embeddings.CONTEXTUAL, embeddings.PIFA_CONTEXTUAL):
+def _embed(inputs: dict[str, Any], config: KMeansConfig, work: Work) -> embeddings.Embeddings:
+    dataset: Dataset = inputs["data"]
+    features: Features = inputs["features"]
+    if config.embedding not in embeddings.ENCODED:
         return embeddings.embed(dataset, features, config.embedding, work.threads, work.memory)
-    from xbert.stages.index.contextual import label_vectors
-
-    if not dataset.labels.have_text:
-        raise InputError(
-            f"index.embedding = {config.embedding!r} needs label texts, and this dataset has none: give data.labels, or set "
-            "index.embedding = 'pifa'"
-        )
-    found = label_vectors(dataset, config.encoder, config.layers, work)
+    read: LabelVectors = inputs[_VECTORS]
     return embeddings.embed_contextual(
-        dataset, features, found, config.embedding, config.without_text, work.threads, work.memory
+        dataset, features, read.vectors, config.embedding, config.without_text, work.threads, work.memory
     )
 
 

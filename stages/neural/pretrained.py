@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from xbert.artifacts.errors import InputError
 from xbert.artifacts.fingerprint import file_sha256
@@ -80,8 +81,10 @@ def _checked(folder: Path) -> Path:
 
 
 def _from_hub(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError
+    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    said_no: Any = errors  # HTTPError, which a proxy's refusal is, comes from the library below it
 
     wanted = ["*.json", "*.txt", "*.model", "model*.safetensors"]
     try:
@@ -91,7 +94,7 @@ def _from_hub(name: str) -> Path:
             if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
                 raise
         return _checked(Path(snapshot_download(name, allow_patterns=wanted)))
-    except (LocalEntryNotFoundError, HTTPError, HFValidationError, OSError) as error:  # a proxy that says no is an HTTPError
+    except (LocalEntryNotFoundError, said_no.HTTPError, HFValidationError, OSError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         raise InputError(
             f"the encoder {name!r} is neither a folder here nor in the Hugging Face cache, and cannot be fetched ({reason}): "

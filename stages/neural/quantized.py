@@ -1,6 +1,7 @@
 """A trained network with its matrices in 8 bits: smaller, and faster than fp32 on a CPU that has no bf16."""
 
 import warnings
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,7 +22,8 @@ def in_eight_bits(network: Network, device: torch.device) -> Network:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch speaks of a successor in another package
-        from torch.ao.quantization import quantize_dynamic
+        from torch.ao import quantization
 
-        rounded: Network = quantize_dynamic(network, {nn.Linear, nn.LSTM}, dtype=torch.qint8)
+        library: Any = quantization  # which has no annotations
+        rounded: Network = library.quantize_dynamic(network, {nn.Linear, nn.LSTM}, dtype=torch.qint8)
     return rounded

@@ -11,12 +11,12 @@ from xbert.pipeline.config import read
 from xbert.pipeline.console import Console
 from xbert.pipeline.runner import Runner
 
-METHODS = [(stage, name) for stage, methods in registry.METHODS.items() for name in methods]
+METHODS = [(stage, name) for table in (registry.METHODS, registry.HELPERS) for stage in table for name in table[stage]]
 
 
 @pytest.mark.parametrize(("stage", "name"), METHODS)
 def test_a_method_says_what_it_is(stage, name):
-    method = registry.find(stage, name)
+    method = registry.companion(stage, name)
     assert (method.stage, method.name) == (stage, name)
     assert method.version >= 1
     assert issubclass(method.gives, Artifact)
@@ -25,7 +25,7 @@ def test_a_method_says_what_it_is(stage, name):
 
 @pytest.mark.parametrize(("stage", "name"), METHODS)
 def test_every_setting_has_a_default_and_a_meaning(stage, name):
-    config = registry.find(stage, name).config
+    config = registry.companion(stage, name).config
     config()
     for each in fields(config):
         assert len(each.metadata["help"]) > 10, each.name
@@ -33,7 +33,7 @@ def test_every_setting_has_a_default_and_a_meaning(stage, name):
 
 
 def test_kinds_have_names_of_their_own():
-    kinds = {registry.find(stage, name).gives for stage, name in METHODS}
+    kinds = {registry.companion(stage, name).gives for stage, name in METHODS}
     assert len({kind.kind for kind in kinds}) == len(kinds)
 
 
