@@ -86,7 +86,7 @@ class _Job:
     def prepare(
         cls, dataset: Dataset, indexes: Sequence[LabelIndex], config: "NeuralConfig", work: Work, ranks: Ranks
     ) -> "_Job":
-        device = choose_device(config.device, ranks.rank)
+        device = choose_device(config.device, ranks.rank, ranks.local)
         encoder = build_encoder(config, dataset.train.texts or ())
         reading = Reading(config.long, config.max_tokens, config.windows)
         most = encoder.most_tokens()

@@ -13,8 +13,11 @@ from xbert.artifacts.errors import InputError
 from xbert.stages.neural.names import AUTO, BF16, CPU, CUDA, MPS
 
 
-def choose_device(wanted: str, rank: int = 0) -> torch.device:
-    """The device of that name, or the best there is; a GPU asked for where there is none is an error."""
+def choose_device(wanted: str, rank: int = 0, processes: int = 1) -> torch.device:
+    """The device of that name, or the best there is; a GPU asked for where there is none is an error.
+
+    Several `processes` of one machine each have a GPU of their own.
+    """
     has = {CPU: True, CUDA: torch.cuda.is_available(), MPS: torch.backends.mps.is_available()}
     if wanted == AUTO:
         wanted = next(name for name in (CUDA, MPS, CPU) if has[name])
@@ -24,7 +27,15 @@ def choose_device(wanted: str, rank: int = 0) -> torch.device:
             f"device = {wanted!r}, but torch {torch.__version__} finds no such device here (there is {there}): "
             f"set device = 'auto', or install a torch for it, `pip install -e '.[gpu]'`"
         )
-    return torch.device(wanted, rank % torch.cuda.device_count()) if wanted == CUDA else torch.device(wanted)
+    if wanted != CUDA:
+        return torch.device(wanted)
+    count = torch.cuda.device_count()
+    if processes > count:
+        raise InputError(
+            f"{processes} processes on a machine with {count} GPUs: each needs one of its own, so start at most "
+            f"`torchrun --nproc-per-node {count}`, or set [match] device = 'cpu'"
+        )
+    return torch.device(wanted, rank % count)
 
 
 def bf16_is_native(device: torch.device) -> bool:

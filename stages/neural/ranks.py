@@ -1,6 +1,7 @@
 """Several processes that train one network together (torchrun), or one process alone."""
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -21,12 +22,14 @@ class Ranks:
 
     rank: int = 0
     world: int = 1
+    local: int = 1  # of them on this machine
 
     @classmethod
     def current(cls) -> "Ranks":
-        """As torch.distributed says; alone where it was not started."""
+        """As torch.distributed and torchrun say; alone where neither was started."""
         if dist.is_available() and dist.is_initialized():
-            return cls(dist.get_rank(), dist.get_world_size())
+            world = dist.get_world_size()
+            return cls(dist.get_rank(), world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
         return cls()
 
     @property

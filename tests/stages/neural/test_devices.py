@@ -39,6 +39,14 @@ def test_too_little_memory_is_said_with_what_to_do(error):
         raise error
 
 
+def test_more_processes_than_gpus_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [choose_device("cuda", rank, 2).index for rank in (0, 1, 2, 3)] == [0, 1, 0, 1]
+    with pytest.raises(InputError, match="3 processes on a machine with 2 GPUs: each needs one of its own"):
+        choose_device("cuda", 2, 3)
+
+
 def test_other_errors_pass():
     with pytest.raises(RuntimeError, match="something else"), out_of_memory_errors("lower at_once"):
         raise RuntimeError("something else")
