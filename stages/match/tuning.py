@@ -23,7 +23,14 @@ from xbert.stages.neural import checkpoint
 from xbert.stages.neural.answering import Answers, answer_all
 from xbert.stages.neural.arithmetic import choose_arithmetic
 from xbert.stages.neural.building import build_encoder, build_head
-from xbert.stages.neural.devices import Arithmetic, choose_device, memory_kept, out_of_memory_errors, torch_threads
+from xbert.stages.neural.devices import (
+    Arithmetic,
+    choose_device,
+    give_back,
+    memory_kept,
+    out_of_memory_errors,
+    torch_threads,
+)
 from xbert.stages.neural.frozen import remembered
 from xbert.stages.neural.head_start import start_linear
 from xbert.stages.neural.network import Network
@@ -33,6 +40,9 @@ from xbert.stages.neural.training import Examples, Plan, Training
 
 if TYPE_CHECKING:
     from xbert.stages.match.neural import NeuralConfig
+
+
+_TIDY = 100  # steps after which memory that is free is given back: the next step is a little slower
 
 
 @dataclass(frozen=True)
@@ -143,6 +153,8 @@ class _Job:
         with work.progress("fine-tuning", self.pieces["train"].n_docs * self.config.epochs, "documents") as bar:
             for step in training.steps():
                 bar.advance(step.documents)
+                if step.number % _TIDY == 0:
+                    give_back()
                 said = self._tell(training, said, logged=not step.resumed)
                 if not step.resumed:
                     work.log(step.number, {"train/loss": step.loss, "train/rate": step.rate})

@@ -2,6 +2,7 @@
 
 import ctypes
 import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from xbert.artifacts.errors import InputError
 from xbert.stages.neural.arithmetic import choose_arithmetic
-from xbert.stages.neural.devices import Arithmetic, choose_device, memory_kept, out_of_memory_errors, torch_threads
+from xbert.stages.neural.devices import Arithmetic, choose_device, give_back, memory_kept, out_of_memory_errors, torch_threads
 from xbert.stages.neural.heads.cls import Cls
 from xbert.stages.neural.heads.self_attention import SelfAttention
 from xbert.stages.neural.names import AUTO, BCE, BF16, EAGER, FP32, MEAN, SDPA
@@ -45,6 +46,20 @@ def test_more_processes_than_gpus_is_one_sentence(monkeypatch):
     assert [choose_device("cuda", rank, 2).index for rank in (0, 1, 2, 3)] == [0, 1, 0, 1]
     with pytest.raises(InputError, match="3 processes on a machine with 2 GPUs: each needs one of its own"):
         choose_device("cuda", 2, 3)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library has no malloc_trim")
+def test_holes_between_what_is_in_use_are_given_back():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    with memory_kept():
+        pieces = [np.ones(2_000_000, np.uint8) for _ in range(100)]
+        del pieces[::2]
+        before = resident()
+        give_back()
+        assert before - resident() > 80_000_000
+        assert sum(map(len, pieces)) == 100_000_000
 
 
 def test_other_errors_pass():
