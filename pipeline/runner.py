@@ -68,7 +68,7 @@ class Runner:
         to_make = [
             node for node in self.graph.upto(asked) if not self.store.has(node.recipe) or (force and node.stage in asked)
         ]
-        for node in to_make:
+        for node in self.graph.nodes:  # those of later stages too: who matches today ranks tomorrow
             node.choice.method.check_data(node.choice.config, self.artifact(self.graph.nodes[0]))
         planned: list[plan.Step] = []
         for made in self.graph.models.values():

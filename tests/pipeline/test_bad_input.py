@@ -139,7 +139,8 @@ def test_what_is_chosen_on_a_validation_split_is_refused_without_one_before_trai
 ):
     jsonl(tmp_path / "train.jsonl", documents(60, 12))
     (tmp_path / "e.toml").write_text('[data]\ntrain = "train.jsonl"\nvalid_fraction = 0\n[index]\nclusters = 4\n' + addition)
-    refused(xbert("run", tmp_path / "e.toml"), 3, sentence, "and there is none: give data.valid")
+    for command in ("run", "match"):
+        refused(xbert(command, tmp_path / "e.toml"), 3, sentence, "and there is none: give data.valid")
     assert [folder.name for folder in (tmp_path / "runs/e").glob("[!.]*") if folder.is_dir()] == ["data"]
 
 
