@@ -123,6 +123,8 @@ class KMeans(Method[KMeansConfig]):
                 f"index.embedding = {config.embedding!r} tells nothing of all but {len(known)} of {dataset.n_labels} labels "
                 "(their texts hold no word of the documents): set index.embedding = 'pifa'"
             )
+        if config.clusters == AUTO:
+            n_clusters = min(n_clusters, len(known))  # the documents of some labels may hold no term
         if len(known) < n_clusters:
             raise InputError(
                 f"{n_clusters} clusters but only {len(known)} of {dataset.n_labels} labels have something to be clustered "

@@ -101,6 +101,14 @@ def test_a_label_without_documents_or_text_goes_to_its_parent(work):
     assert clusters.chain[0].indices[20] == clusters.chain[0].indices[12]
 
 
+def test_a_cluster_a_label_leaves_out_labels_whose_documents_have_no_terms(work):
+    X = np.eye(12, N_TERMS, dtype=np.float32)
+    X[9:] = 0  # of three labels no document has a known word
+    index = KMeans().run(inputs([[i] for i in range(12)], 12, csr_array(X)), KMeansConfig(labels_per_cluster=1), work)
+    assert index.n_clusters == 9
+    assert sorted(index.cluster_sizes()) == [1] * 6 + [2] * 3
+
+
 def test_more_clusters_than_labels_is_one_sentence(work):
     with pytest.raises(InputError, match="only 5 labels"):
         KMeans().run(inputs([[i] for i in range(5)], 5), KMeansConfig(clusters=6), work)
