@@ -229,6 +229,6 @@ def _write_weights(network: Network, work: Work) -> None:
 def _advice(config: "NeuralConfig") -> str:
     at_once = config.batch if config.at_once == AUTO else config.at_once
     return (
-        f"lower [match] at_once (now {at_once}) or set gradient_checkpointing = true, with which the same command goes on from "
-        f"the last checkpoint, or lower max_tokens (now {config.max_tokens}), with which it begins anew"
+        f"lower [match] at_once (now {at_once}) or set gradient_checkpointing = true, and the run goes on from its last "
+        f"checkpoint; or lower max_tokens (now {config.max_tokens}), and it begins anew"
     )
